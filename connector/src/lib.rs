@@ -1,0 +1,3 @@
+//! Connector.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Connector.
+fn main() {}

@@ -1,0 +1,3 @@
+//! See the README of the workspace.
+
+#![forbid(unsafe_code)]
