@@ -8,6 +8,7 @@
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     missing_docs,
+    unused_qualifications,
     reason = "generated; the .proto files carry the documentation"
 )]
 pub mod v1 {
