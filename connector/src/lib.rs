@@ -1,3 +1,5 @@
 //! Connector.
 
 #![forbid(unsafe_code)]
+
+pub mod discord;
