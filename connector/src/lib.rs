@@ -1,5 +1,10 @@
-//! Connector.
+//! The connector: Discord and time on one side, the engine and the broker on the other. It holds no tool, no root and no
+//! word for what the model may touch; that is the broker's.
 
 #![forbid(unsafe_code)]
 
+pub mod binding;
 pub mod discord;
+pub mod exit;
+pub mod journal;
+pub mod paths;
