@@ -222,7 +222,13 @@ fn limits(place: &Place<'_>) -> Result<Limits, Misfit> {
     let default = Limits::default();
 
     Ok(Limits {
-        turns_per_day: number("turnsPerDay", 1..=100_000, "turns", default.turns_per_day)?,
+        turns_per_day: u32::try_from(number(
+            "turnsPerDay",
+            1..=100_000,
+            "turns",
+            default.turns_per_day.into(),
+        )?)
+        .expect("the bounds fit in 32 bits"),
         // The stop timeout of the unit is 3,700 s: the largest turn timeout and a margin.
         turn_timeout: Duration::from_secs(number(
             "turnTimeoutSeconds",

@@ -95,7 +95,7 @@ pub struct Engine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Turns admitted per UTC day.
-    pub turns_per_day: u64,
+    pub turns_per_day: u32,
     /// How long the engine may work on one turn.
     pub turn_timeout: Duration,
     /// Length of one posted message in code points.

@@ -3,7 +3,7 @@
 
 mod at;
 mod crash;
-mod durable;
+pub(crate) mod durable;
 pub mod lines;
 mod read;
 mod record;
