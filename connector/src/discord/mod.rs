@@ -5,6 +5,8 @@ pub mod address;
 pub mod gateway;
 pub mod json;
 pub mod model;
+#[cfg(test)]
+mod origin;
 pub mod permissions;
 pub mod rest;
 pub mod snowflake;

@@ -391,5 +391,4 @@ impl Dice {
 }
 
 #[cfg(test)]
-#[path = "driver_tests.rs"]
 mod tests;

@@ -527,5 +527,4 @@ impl Machine {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
 mod tests;

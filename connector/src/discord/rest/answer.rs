@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::error::{Loss, RestError};
+use super::error::{Doubt, RestError};
 use super::limits::{RateHeaders, wait_from_seconds};
 use crate::discord::json::parse_json;
 
@@ -38,7 +38,7 @@ pub(super) fn judge(answer: Answer<'_>) -> Result<(), RestError> {
         401 => Err(RestError::Unauthorized),
         403 if !answer.json || said.code == Some(BLOCKED) => Err(RestError::Blocked),
         429 => Err(limited(answer, &said)),
-        408 | 500.. => Err(RestError::Unknown(Loss::Status(answer.status))),
+        408 | 500.. => Err(RestError::Unknown(Doubt::Status(answer.status))),
         status => Err(RestError::Refused {
             status,
             code: said.code,
@@ -188,7 +188,7 @@ mod tests {
         for status in [408, 500, 502, 503, 504, 520, 527] {
             assert_eq!(
                 page(status, &none),
-                Err(RestError::Unknown(Loss::Status(status)))
+                Err(RestError::Unknown(Doubt::Status(status)))
             );
         }
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
 use super::answer::{Answer, EDGE_PAUSE, judge};
-use super::error::{BodyFault, Loss, RestError, Unreached};
+use super::error::{BodyFault, Doubt, RestError, Unreached};
 use super::limits::{Limits, RateHeaders, Route};
 use crate::discord::address::ApiBase;
 use crate::discord::json::parse_json;
@@ -153,7 +153,7 @@ impl Rest {
         }) {
             Err(error) => Err(self.remember(route, error)),
             // Only 2xx is judged a success, and that has left above.
-            Ok(()) => Err(RestError::Unknown(Loss::Status(status))),
+            Ok(()) => Err(RestError::Unknown(Doubt::Status(status))),
         }
     }
 
@@ -302,8 +302,8 @@ async fn read_capped(mut response: Response, cap: usize) -> Result<Option<Vec<u8
             Ok(Some(chunk)) if body.len() + chunk.len() <= cap => body.extend_from_slice(&chunk),
             Ok(Some(_)) => return Ok(None),
             Ok(None) => return Ok(Some(body)),
-            Err(error) if error.is_timeout() => return Err(RestError::Unknown(Loss::Timeout)),
-            Err(_) => return Err(RestError::Unknown(Loss::CutBody)),
+            Err(error) if error.is_timeout() => return Err(RestError::Unknown(Doubt::Timeout)),
+            Err(_) => return Err(RestError::Unknown(Doubt::CutBody)),
         }
     }
 }
@@ -314,7 +314,10 @@ fn not_answered(error: &reqwest::Error) -> RestError {
         (true, true) => RestError::NotSent(Unreached::Timeout),
         (true, false) => RestError::NotSent(Unreached::Connect),
         _ if error.is_builder() => RestError::NotSent(Unreached::Form),
-        (false, true) => RestError::Unknown(Loss::Timeout),
-        (false, false) => RestError::Unknown(Loss::Reset),
+        (false, true) => RestError::Unknown(Doubt::Timeout),
+        (false, false) => RestError::Unknown(Doubt::Reset),
     }
 }
+
+#[cfg(test)]
+mod tests;

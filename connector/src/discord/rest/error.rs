@@ -12,7 +12,7 @@ pub enum RestError {
     NotSent(Unreached),
     /// The request was sent and its outcome is not known. A create may be repeated with the same nonce only.
     #[error("sent, outcome not known: {0}")]
-    Unknown(Loss),
+    Unknown(Doubt),
     /// Nothing was done: a rate limit, met now or known from before (then nothing was sent).
     #[error("rate limited for {:.1} s{}", .retry_after.as_secs_f64(), if *.html { " (no API answer; Discord's edge blocks this address)" } else if *.global { " (all routes)" } else { "" })]
     Limited {
@@ -60,9 +60,9 @@ pub enum Unreached {
     Form,
 }
 
-/// How the answer to a sent request was lost.
+/// Why the outcome of a sent request is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Loss {
+pub enum Doubt {
     /// No whole answer in time.
     #[error("no answer in time")]
     Timeout,

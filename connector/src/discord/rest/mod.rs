@@ -10,7 +10,7 @@ mod message;
 use serde::de::DeserializeOwned;
 
 pub use client::{BuildError, Rest, Timing};
-pub use error::{BodyFault, Loss, RestError, Unreached};
+pub use error::{BodyFault, Doubt, RestError, Unreached};
 pub use message::{BadMessage, CONTENT_MAX, CreateMessage, EditMessage, NONCE_MAX};
 
 use super::model::{Application, Channel, GatewayBot, Guild, Member, Message, User};
