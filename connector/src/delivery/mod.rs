@@ -1,0 +1,10 @@
+//! What leaves for Discord, and the proof of it: split into chunks, packed into a parcel, carried by a courier.
+
+pub mod courier;
+mod nonce;
+pub mod parcel;
+pub mod split;
+
+pub use courier::{Answer, Courier, News, Receipt, Sighting, Step};
+pub use nonce::nonce;
+pub use parcel::Parcel;
