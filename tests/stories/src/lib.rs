@@ -1,3 +1,10 @@
-//! See the README of the workspace.
+//! A whole house on a throwaway folder: a data root, a root the seat may write, a secret it may not see, and the real broker
+//! and connector with the real pi between a stand-in Discord and a stand-in model. For the stories and the demo.
 
 #![forbid(unsafe_code)]
+
+mod house;
+mod program;
+
+pub use house::{BINDING, House, Layout, PATIENCE, SECRET_TEXT, start_stand_ins};
+pub use program::{Program, Programs};
