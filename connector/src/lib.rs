@@ -8,3 +8,8 @@ pub mod discord;
 pub mod exit;
 pub mod journal;
 pub mod paths;
+pub mod admission;
+pub mod broker;
+pub mod delivery;
+pub mod fixed;
+pub mod seat;

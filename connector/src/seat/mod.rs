@@ -73,7 +73,7 @@ pub struct Seat {
 #[derive(Debug, Clone, Copy)]
 struct Today {
     day: Day,
-    admitted: u64,
+    admitted: u32,
     /// The day's one line about the ceiling was attempted.
     told: bool,
 }
@@ -243,7 +243,7 @@ impl Seat {
         if self.today.day != now.day() {
             self.today = Today { day: now.day(), admitted: 0, told: false };
         }
-        let waiting = self.held.len() as u64;
+        let waiting = u32::try_from(self.held.len()).unwrap_or(u32::MAX);
         self.today.admitted.saturating_add(waiting) >= self.limits.turns_per_day
     }
 

@@ -42,7 +42,7 @@ pub struct Plan {
     /// Every message that has an inbox line.
     pub seen: HashSet<Snowflake>,
     /// Turns admitted on the day of the start.
-    pub admitted_today: u64,
+    pub admitted_today: u32,
     /// The day's line about the ceiling was attempted.
     pub told_today: bool,
     /// Answers to bring to their end, in the order they were packed.
@@ -138,9 +138,10 @@ impl Past {
             .map(|((message, part), _)| crate::delivery::nonce(message, part))
             .collect();
         let today = now.day();
+        let admitted_today = self.admissions.iter().filter(|line| line.at.day() == today).count();
         Plan {
             seen: self.inbox.iter().map(|line| line.id).collect(),
-            admitted_today: self.admissions.iter().filter(|line| line.at.day() == today).count() as u64,
+            admitted_today: u32::try_from(admitted_today).unwrap_or(u32::MAX),
             told_today: self.notices.iter().any(|notice| notice.day == today),
             drops: drops.collect(),
             parcels,
