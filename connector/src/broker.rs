@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use mosaic_proto::v1::{
-    AbortTurnRequest, CallEvent, CloseTurnRequest, Confinement, Fact, HelloRequest, OpenTurnRequest, Outcome, Requester,
-    WatchCallsRequest, control_client::ControlClient, fact,
+    AbortTurnRequest, CallEvent, CloseTurnRequest, Confinement, Fact, HelloRequest,
+    OpenTurnRequest, Outcome, Requester, WatchCallsRequest, control_client::ControlClient, fact,
 };
 use tonic::{
     Code, Status, Streaming,
@@ -71,11 +71,18 @@ impl Broker {
     /// [`BrokerError::Absent`] when nothing listens there, [`BrokerError::Refused`] when another session lives.
     pub async fn connect(socket: &Path) -> Result<(Self, Greeting), BrokerError> {
         let absent = || BrokerError::Absent(socket.display().to_string());
-        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display())).map_err(|_| absent())?;
+        let endpoint =
+            Endpoint::from_shared(format!("unix://{}", socket.display())).map_err(|_| absent())?;
         let channel = endpoint.connect().await.map_err(|_| absent())?;
         let mut client = ControlClient::new(channel);
-        let hello = HelloRequest { client: format!("mosaic-discord {}", env!("CARGO_PKG_VERSION")) };
-        let reply = client.hello(hello).await.map_err(refused("Hello"))?.into_inner();
+        let hello = HelloRequest {
+            client: format!("mosaic-discord {}", env!("CARGO_PKG_VERSION")),
+        };
+        let reply = client
+            .hello(hello)
+            .await
+            .map_err(refused("Hello"))?
+            .into_inner();
         let greeting = Greeting {
             version: reply.version,
             tools: reply.tools,
@@ -91,11 +98,32 @@ impl Broker {
     ///
     /// # Errors
     /// [`BrokerError::Refused`] while another is open, or when the broker is gone.
-    pub async fn open_turn(&self, turn: &str, event: &str, asker: &Asker) -> Result<(), BrokerError> {
-        let Asker { id, name, server_name } = asker.clone();
-        let requester = Some(Requester { id, name, server_name });
-        let request = OpenTurnRequest { turn_id: turn.into(), requester, event: event.into() };
-        self.client.clone().open_turn(request).await.map_err(refused("OpenTurn"))?;
+    pub async fn open_turn(
+        &self,
+        turn: &str,
+        event: &str,
+        asker: &Asker,
+    ) -> Result<(), BrokerError> {
+        let Asker {
+            id,
+            name,
+            server_name,
+        } = asker.clone();
+        let requester = Some(Requester {
+            id,
+            name,
+            server_name,
+        });
+        let request = OpenTurnRequest {
+            turn_id: turn.into(),
+            requester,
+            event: event.into(),
+        };
+        self.client
+            .clone()
+            .open_turn(request)
+            .await
+            .map_err(refused("OpenTurn"))?;
         Ok(())
     }
 
@@ -104,9 +132,21 @@ impl Broker {
     /// # Errors
     /// [`BrokerError::Refused`] when no such turn is open, or when the broker is gone.
     pub async fn close_turn(&self, turn: &str) -> Result<Vec<ToolCall>, BrokerError> {
-        let request = CloseTurnRequest { turn_id: turn.into() };
-        let reply = self.client.clone().close_turn(request).await.map_err(refused("CloseTurn"))?;
-        Ok(reply.into_inner().calls.into_iter().map(tool_call).collect())
+        let request = CloseTurnRequest {
+            turn_id: turn.into(),
+        };
+        let reply = self
+            .client
+            .clone()
+            .close_turn(request)
+            .await
+            .map_err(refused("CloseTurn"))?;
+        Ok(reply
+            .into_inner()
+            .calls
+            .into_iter()
+            .map(tool_call)
+            .collect())
     }
 
     /// Refuses every further call of the turn.
@@ -114,8 +154,14 @@ impl Broker {
     /// # Errors
     /// [`BrokerError::Refused`] when no such turn is open, or when the broker is gone.
     pub async fn abort_turn(&self, turn: &str) -> Result<(), BrokerError> {
-        let request = AbortTurnRequest { turn_id: turn.into() };
-        self.client.clone().abort_turn(request).await.map_err(refused("AbortTurn"))?;
+        let request = AbortTurnRequest {
+            turn_id: turn.into(),
+        };
+        self.client
+            .clone()
+            .abort_turn(request)
+            .await
+            .map_err(refused("AbortTurn"))?;
         Ok(())
     }
 
@@ -124,13 +170,21 @@ impl Broker {
     /// # Errors
     /// [`BrokerError::Refused`] when the broker is gone.
     pub async fn watch(&self) -> Result<Streaming<CallEvent>, BrokerError> {
-        let reply = self.client.clone().watch_calls(WatchCallsRequest {}).await.map_err(refused("WatchCalls"))?;
+        let reply = self
+            .client
+            .clone()
+            .watch_calls(WatchCallsRequest {})
+            .await
+            .map_err(refused("WatchCalls"))?;
         Ok(reply.into_inner())
     }
 }
 
 fn refused(call: &'static str) -> impl Fn(Status) -> BrokerError {
-    move |status| BrokerError::Refused { call, code: status.code() }
+    move |status| BrokerError::Refused {
+        call,
+        code: status.code(),
+    }
 }
 
 /// A call of the wire as the record has it.

@@ -17,10 +17,18 @@ impl Fixed {
     /// What is posted.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Failed => "I could not finish this one. What happened is in my record; please ask again.",
-            Self::Interrupted => "I was restarted while working on this and did not finish. Please ask again.",
-            Self::OverSize => "That message is too long for me. Please shorten it or send it in parts.",
-            Self::OverCeiling => "I have reached my limit of turns for today and will answer again after midnight UTC.",
+            Self::Failed => {
+                "I could not finish this one. What happened is in my record; please ask again."
+            }
+            Self::Interrupted => {
+                "I was restarted while working on this and did not finish. Please ask again."
+            }
+            Self::OverSize => {
+                "That message is too long for me. Please shorten it or send it in parts."
+            }
+            Self::OverCeiling => {
+                "I have reached my limit of turns for today and will answer again after midnight UTC."
+            }
         }
     }
 }

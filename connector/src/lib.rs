@@ -3,13 +3,14 @@
 
 #![forbid(unsafe_code)]
 
-pub mod binding;
-pub mod discord;
-pub mod exit;
-pub mod journal;
-pub mod paths;
 pub mod admission;
+pub mod binding;
 pub mod broker;
 pub mod delivery;
+pub mod discord;
+pub mod exit;
 pub mod fixed;
+pub mod journal;
+pub mod paths;
 pub mod seat;
+pub mod visible;

@@ -144,7 +144,7 @@ impl Porter {
             thread_name: self.thread_names.get(&message.channel_id).cloned(),
             author: message.author.id,
             requester: requester.unwrap_or_default(),
-            server_name: message.server_name().to_owned(),
+            server_name: message.author.server_name(message.member.as_ref()).to_owned(),
             text: message.content.clone(),
             received,
         }

@@ -10,8 +10,12 @@ use crate::{discord::Snowflake, journal::At};
 pub const NONCE_WINDOW: Duration = Duration::from_secs(5 * 60);
 
 /// Pauses before the second, third, … try where Discord names none (discord-api 2.3). The last one repeats.
-const PAUSES: [Duration; 4] =
-    [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(5), Duration::from_secs(15)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+];
 
 /// What one POST came back with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,21 +58,44 @@ pub enum Receipt {
     Unknown,
 }
 
-/// What the driver does next, in order.
+/// What the driver does next, in order. Parts count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Writes down that this part is about to be posted.
-    Intend { part: usize, attempt: u32 },
-    /// Posts this part. `reference`: as a reply to the inbound message.
-    Post { part: usize, reference: bool },
+    /// Writes down that a part is about to be posted.
+    Intend {
+        /// Which part.
+        part: usize,
+        /// Which try of it, from 1.
+        attempt: u32,
+    },
+    /// Posts a part.
+    Post {
+        /// Which part.
+        part: usize,
+        /// As a reply to the inbound message.
+        reference: bool,
+    },
     /// Wakes the courier after this time.
     Wait(Duration),
-    /// Reads the channel back and looks for this part.
-    LookFor { part: usize },
-    /// Writes down what became of this part.
-    Note { part: usize, receipt: Receipt },
-    /// The parcel is finished: so many parts, from the first, stand in the channel; the rest was stopped by this.
-    Finished { standing: usize, stopped_by: Option<Receipt> },
+    /// Reads the channel back and looks for a part.
+    LookFor {
+        /// Which part.
+        part: usize,
+    },
+    /// Writes down what became of a part.
+    Note {
+        /// Which part.
+        part: usize,
+        /// What became of it.
+        receipt: Receipt,
+    },
+    /// The parcel is finished.
+    Finished {
+        /// So many parts, from the first, stand in the channel.
+        standing: usize,
+        /// What stopped the rest; `None` when all stand there.
+        stopped_by: Option<Receipt>,
+    },
 }
 
 /// What the courier is told.
@@ -104,7 +131,14 @@ impl Courier {
 
     /// Sets out with a later part: those before it stand in the channel already.
     pub fn set_out_at(parts: usize, part: usize, now: At) -> (Self, Vec<Step>) {
-        let mut courier = Self { parts, part, attempt: 0, since: now, maybe_posted: false, reference: true };
+        let mut courier = Self {
+            parts,
+            part,
+            attempt: 0,
+            since: now,
+            maybe_posted: false,
+            reference: true,
+        };
         let steps = courier.begin(now);
         (courier, steps)
     }
@@ -112,9 +146,26 @@ impl Courier {
     /// Goes on after a restart with a part that was intended at `since` and has no receipt.
     ///
     /// Inside the window the same nonce settles it; after it only the channel can tell (DESIGN 7.7).
-    pub fn resume(parts: usize, part: usize, since: At, attempt: u32, now: At) -> (Self, Vec<Step>) {
-        let mut courier = Self { parts, part, attempt, since, maybe_posted: true, reference: part == 0 };
-        let steps = if courier.window_left(now).is_zero() { vec![Step::LookFor { part }] } else { courier.again() };
+    pub fn resume(
+        parts: usize,
+        part: usize,
+        since: At,
+        attempt: u32,
+        now: At,
+    ) -> (Self, Vec<Step>) {
+        let mut courier = Self {
+            parts,
+            part,
+            attempt,
+            since,
+            maybe_posted: true,
+            reference: part == 0,
+        };
+        let steps = if courier.window_left(now).is_zero() {
+            vec![Step::LookFor { part }]
+        } else {
+            courier.again()
+        };
         (courier, steps)
     }
 
@@ -123,7 +174,9 @@ impl Courier {
         match news {
             News::Woken => self.again(),
             News::Seen(Sighting::Found(id)) => self.settled(Receipt::Confirmed(Some(id)), now),
-            News::Seen(Sighting::Absent) => self.settled(Receipt::Refused("not-in-channel".into()), now),
+            News::Seen(Sighting::Absent) => {
+                self.settled(Receipt::Refused("not-in-channel".into()), now)
+            }
             News::Seen(Sighting::Unclear) => self.settled(Receipt::Unknown, now),
             News::Answered(answer) => self.answered(answer, now),
         }
@@ -138,7 +191,9 @@ impl Courier {
                 self.reference = false;
                 self.again()
             }
-            Answer::BadReference(reason) | Answer::Refused(reason) => self.settled(Receipt::Refused(reason), now),
+            Answer::BadReference(reason) | Answer::Refused(reason) => {
+                self.settled(Receipt::Refused(reason), now)
+            }
             Answer::Limited(after) => self.pause(after, "rate-limited", now),
             Answer::NotSent => self.pause(self.own_pause(), "not-sent", now),
             Answer::Unknown => {
@@ -159,8 +214,16 @@ impl Courier {
 
     fn again(&mut self) -> Vec<Step> {
         self.attempt += 1;
-        let Self { part, attempt, reference, .. } = *self;
-        vec![Step::Intend { part, attempt }, Step::Post { part, reference }]
+        let Self {
+            part,
+            attempt,
+            reference,
+            ..
+        } = *self;
+        vec![
+            Step::Intend { part, attempt },
+            Step::Post { part, reference },
+        ]
     }
 
     /// Waits inside the window. Past it a chunk that may be there is looked for, one that cannot be there is given up.
@@ -176,14 +239,20 @@ impl Courier {
 
     /// A chunk that is not confirmed stops the rest of its parcel.
     fn settled(&mut self, receipt: Receipt, now: At) -> Vec<Step> {
-        let mut steps = vec![Step::Note { part: self.part, receipt: receipt.clone() }];
+        let mut steps = vec![Step::Note {
+            part: self.part,
+            receipt: receipt.clone(),
+        }];
         let confirmed = matches!(receipt, Receipt::Confirmed(_));
         if confirmed && self.part + 1 < self.parts {
             self.part += 1;
             steps.extend(self.begin(now));
         } else {
             let stopped_by = (!confirmed).then_some(receipt);
-            steps.push(Step::Finished { standing: self.part + usize::from(confirmed), stopped_by });
+            steps.push(Step::Finished {
+                standing: self.part + usize::from(confirmed),
+                stopped_by,
+            });
         }
         steps
     }
@@ -216,12 +285,27 @@ mod tests {
     }
 
     fn post(part: usize, attempt: u32) -> Vec<Step> {
-        vec![Step::Intend { part, attempt }, Step::Post { part, reference: part == 0 }]
+        vec![
+            Step::Intend { part, attempt },
+            Step::Post {
+                part,
+                reference: part == 0,
+            },
+        ]
     }
 
     fn ended(part: usize, receipt: &Receipt, standing: usize) -> Vec<Step> {
         let stopped_by = (!matches!(receipt, Receipt::Confirmed(_))).then(|| receipt.clone());
-        vec![Step::Note { part, receipt: receipt.clone() }, Step::Finished { standing, stopped_by }]
+        vec![
+            Step::Note {
+                part,
+                receipt: receipt.clone(),
+            },
+            Step::Finished {
+                standing,
+                stopped_by,
+            },
+        ]
     }
 
     #[test]
@@ -229,70 +313,128 @@ mod tests {
         let (mut courier, steps) = Courier::set_out(2, at(0));
         assert_eq!(steps, post(0, 1));
 
-        let mut expected = vec![Step::Note { part: 0, receipt: Receipt::Confirmed(Some(id(7))) }];
+        let mut expected = vec![Step::Note {
+            part: 0,
+            receipt: Receipt::Confirmed(Some(id(7))),
+        }];
         expected.extend(post(1, 1));
-        assert_eq!(courier.handle(answered(Answer::Posted(id(7))), at(1)), expected);
+        assert_eq!(
+            courier.handle(answered(Answer::Posted(id(7))), at(1)),
+            expected
+        );
 
-        assert_eq!(courier.handle(answered(Answer::Posted(id(8))), at(2)), ended(1, &Receipt::Confirmed(Some(id(8))), 2));
+        assert_eq!(
+            courier.handle(answered(Answer::Posted(id(8))), at(2)),
+            ended(1, &Receipt::Confirmed(Some(id(8))), 2)
+        );
     }
 
     #[test]
     fn d_06_a_rate_limit_waits_as_long_as_discord_says_and_repeats_the_same_part() {
         let (mut courier, _) = Courier::set_out(1, at(0));
         let after = Duration::from_millis(300);
-        assert_eq!(courier.handle(answered(Answer::Limited(after)), at(0)), [Step::Wait(after)]);
+        assert_eq!(
+            courier.handle(answered(Answer::Limited(after)), at(0)),
+            [Step::Wait(after)]
+        );
         assert_eq!(courier.handle(News::Woken, at(1)), post(0, 2));
     }
 
     #[test]
     fn d_03_an_unknown_outcome_is_asked_again_until_the_window_ends_and_then_looked_for() {
         let (mut courier, _) = Courier::set_out(1, at(0));
-        assert_eq!(courier.handle(answered(Answer::Unknown), at(0)), [Step::Wait(PAUSES[0])]);
+        assert_eq!(
+            courier.handle(answered(Answer::Unknown), at(0)),
+            [Step::Wait(PAUSES[0])]
+        );
         assert_eq!(courier.handle(News::Woken, at(1)), post(0, 2));
-        assert_eq!(courier.handle(answered(Answer::NotSent), at(300)), [Step::LookFor { part: 0 }]);
+        assert_eq!(
+            courier.handle(answered(Answer::NotSent), at(300)),
+            [Step::LookFor { part: 0 }]
+        );
     }
 
     #[test]
     fn what_never_reached_discord_is_refused_after_the_window_and_never_looked_for() {
         let (mut courier, _) = Courier::set_out(3, at(0));
         let refused = Receipt::Refused("not-sent".into());
-        assert_eq!(courier.handle(answered(Answer::NotSent), at(300)), ended(0, &refused, 0));
+        assert_eq!(
+            courier.handle(answered(Answer::NotSent), at(300)),
+            ended(0, &refused, 0)
+        );
     }
 
     #[test]
     fn a_channel_read_back_settles_what_no_nonce_can() {
         for (sighting, receipt, standing) in [
             (Sighting::Found(id(9)), Receipt::Confirmed(Some(id(9))), 1),
-            (Sighting::Absent, Receipt::Refused("not-in-channel".into()), 0),
+            (
+                Sighting::Absent,
+                Receipt::Refused("not-in-channel".into()),
+                0,
+            ),
             (Sighting::Unclear, Receipt::Unknown, 0),
         ] {
             let (mut courier, steps) = Courier::resume(1, 0, at(0), 1, at(301));
             assert_eq!(steps, [Step::LookFor { part: 0 }]);
-            assert_eq!(courier.handle(News::Seen(sighting), at(301)), ended(0, &receipt, standing));
+            assert_eq!(
+                courier.handle(News::Seen(sighting), at(301)),
+                ended(0, &receipt, standing)
+            );
         }
     }
 
     #[test]
     fn a_restart_inside_the_window_sends_the_same_part_again() {
         let (_, steps) = Courier::resume(2, 1, at(0), 1, at(299));
-        assert_eq!(steps, [Step::Intend { part: 1, attempt: 2 }, Step::Post { part: 1, reference: false }]);
+        assert_eq!(
+            steps,
+            [
+                Step::Intend {
+                    part: 1,
+                    attempt: 2
+                },
+                Step::Post {
+                    part: 1,
+                    reference: false
+                }
+            ]
+        );
     }
 
     #[test]
     fn unknown_message_means_delivered_only_to_a_repeated_nonce() {
         let (mut first, _) = Courier::set_out(1, at(0));
         let refused = Receipt::Refused("unknown-message".into());
-        assert_eq!(first.handle(answered(Answer::Gone), at(0)), ended(0, &refused, 0));
+        assert_eq!(
+            first.handle(answered(Answer::Gone), at(0)),
+            ended(0, &refused, 0)
+        );
 
         let (mut repeated, _) = Courier::resume(1, 0, at(0), 1, at(1));
-        assert_eq!(repeated.handle(answered(Answer::Gone), at(2)), ended(0, &Receipt::Confirmed(None), 1));
+        assert_eq!(
+            repeated.handle(answered(Answer::Gone), at(2)),
+            ended(0, &Receipt::Confirmed(None), 1)
+        );
     }
 
     #[test]
     fn d_09_a_lost_reply_target_costs_the_reference_once_and_never_the_answer() {
         let (mut courier, _) = Courier::set_out(1, at(0));
         let again = courier.handle(answered(Answer::BadReference("160002".into())), at(0));
-        assert_eq!(again, [Step::Intend { part: 0, attempt: 2 }, Step::Post { part: 0, reference: false }]);
+        assert_eq!(
+            again,
+            [
+                Step::Intend {
+                    part: 0,
+                    attempt: 2
+                },
+                Step::Post {
+                    part: 0,
+                    reference: false
+                }
+            ]
+        );
 
         let refused = Receipt::Refused("160002".into());
         let twice = courier.handle(answered(Answer::BadReference("160002".into())), at(1));
@@ -304,6 +446,9 @@ mod tests {
         let (mut courier, _) = Courier::set_out(3, at(0));
         let _ = courier.handle(answered(Answer::Posted(id(1))), at(0));
         let refused = Receipt::Refused("403 50013".into());
-        assert_eq!(courier.handle(answered(Answer::Refused("403 50013".into())), at(1)), ended(1, &refused, 1));
+        assert_eq!(
+            courier.handle(answered(Answer::Refused("403 50013".into())), at(1)),
+            ended(1, &refused, 1)
+        );
     }
 }

@@ -3,7 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{delivery::nonce::nonce, discord::Snowflake, journal::{At, TurnRecord}};
+use crate::{
+    delivery::nonce::nonce,
+    discord::Snowflake,
+    journal::{At, TurnRecord},
+};
 
 /// One answer on its way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use unicode_segmentation::GraphemeCursor;
 
+use crate::visible::is_blank;
+
 /// A fence marker longer than this is plain text: repeating it around every cut would leave no room for the code.
 const LONGEST_MARKER: usize = 16;
 
@@ -26,12 +28,14 @@ pub fn split(reply: &str, limit: usize) -> Vec<Chunk> {
     let mut fence: Option<Fence> = None;
     let mut start = 0;
     while start < reply.len() {
-        let open = fence.as_ref().map_or_else(String::new, |f| f.reopening(limit));
+        let open = fence
+            .as_ref()
+            .map_or_else(String::new, |f| f.reopening(limit));
         let cut = next_cut(&reply[start..], fence.as_ref(), count(&open), limit);
         let end = start + cut.at;
         let body = trim_blank_lines(&reply[start..end]);
         let only_closes = fence.as_ref().is_some_and(|f| f.closed_by(body));
-        if body.trim().is_empty() || only_closes {
+        if is_blank(body) || only_closes {
             // Nothing to show: the part belongs to the chunk before, which closed its block itself, or to the next.
             match chunks.last_mut() {
                 Some(last) => last.source.end = end,
@@ -43,7 +47,10 @@ pub fn split(reply: &str, limit: usize) -> Vec<Chunk> {
             let open_at_cut = cut.fence.as_ref().filter(|_| end < reply.len());
             let close = open_at_cut.map_or_else(String::new, Fence::closing);
             let from = chunks.last().map_or(0, |last| last.source.end);
-            chunks.push(Chunk { text: format!("{open}{body}{close}"), source: from..end });
+            chunks.push(Chunk {
+                text: format!("{open}{body}{close}"),
+                source: from..end,
+            });
         }
         fence = cut.fence;
         start = end;
@@ -89,14 +96,20 @@ fn next_cut(text: &str, open: Option<&Fence>, prefix: usize, limit: usize) -> Cu
         }
         used += count(line);
         at += line.len();
-        let cut = Some(Cut { at, fence: fence.clone() });
+        let cut = Some(Cut {
+            at,
+            fence: fence.clone(),
+        });
         match fence {
             Some(_) => line_inside = cut,
             None if next_line_is_blank(&text[at..]) => paragraph = cut,
             None => line_outside = cut,
         }
     }
-    Cut { at: text.len(), fence }
+    Cut {
+        at: text.len(),
+        fence,
+    }
 }
 
 fn closing_cost(fence: Option<&Fence>) -> usize {
@@ -104,7 +117,9 @@ fn closing_cost(fence: Option<&Fence>) -> usize {
 }
 
 fn next_line_is_blank(rest: &str) -> bool {
-    rest.split('\n').next().is_some_and(|line| line.trim().is_empty())
+    rest.split('\n')
+        .next()
+        .is_some_and(|line| line.trim().is_empty())
 }
 
 /// Cuts the line that begins at `at`, the first of its chunk and too long for it.
@@ -115,12 +130,30 @@ fn cut_inside(text: &str, at: usize, before: Option<&Fence>, used: usize, limit:
         (None, Some(opened)) => Some(opened.bare()),
         (before, _) => before.cloned(),
     };
-    let room = limit.saturating_sub(used + closing_cost(fence.as_ref())).max(1);
-    let reach = line.char_indices().nth(room).map_or(line.len(), |(offset, _)| offset);
-    let marker = fence.as_ref().map_or(0, |f| if before.is_none() { f.lead.len() + f.marker.len() } else { 0 });
-    let word = line[..reach].rfind(char::is_whitespace).map(|blank| blank + char_len(line, blank));
-    let here = word.filter(|&w| w > marker && !line[..w].trim().is_empty()).unwrap_or_else(|| grapheme(line, reach));
-    Cut { at: at + here, fence }
+    let room = limit
+        .saturating_sub(used + closing_cost(fence.as_ref()))
+        .max(1);
+    let reach = line
+        .char_indices()
+        .nth(room)
+        .map_or(line.len(), |(offset, _)| offset);
+    let marker = fence.as_ref().map_or(0, |f| {
+        if before.is_none() {
+            f.lead.len() + f.marker.len()
+        } else {
+            0
+        }
+    });
+    let word = line[..reach]
+        .rfind(char::is_whitespace)
+        .map(|blank| blank + char_len(line, blank));
+    let here = word
+        .filter(|&w| w > marker && !line[..w].trim().is_empty())
+        .unwrap_or_else(|| grapheme(line, reach));
+    Cut {
+        at: at + here,
+        fence,
+    }
 }
 
 fn char_len(text: &str, at: usize) -> usize {
@@ -168,21 +201,30 @@ impl Fence {
         let run = rest.len() - rest.trim_start_matches(kind).len();
         let info = &rest[run..];
         let is_fence = (3..=LONGEST_MARKER).contains(&run) && !(kind == '`' && info.contains('`'));
-        is_fence.then(|| Self { lead: line[..lead].into(), marker: rest[..run].into(), info: info.into() })
+        is_fence.then(|| Self {
+            lead: line[..lead].into(),
+            marker: rest[..run].into(),
+            info: info.into(),
+        })
     }
 
     /// Same character, at least as long, nothing but blanks after it (D-17).
     fn closed_by(&self, line: &str) -> bool {
         let rest = line.trim_start_matches([' ', '\t', '>']);
         let indent = line.len() - rest.len();
-        let kind = if self.marker.starts_with('`') { '`' } else { '~' };
+        let kind = if self.marker.starts_with('`') {
+            '`'
+        } else {
+            '~'
+        };
         let run = rest.len() - rest.trim_start_matches(kind).len();
         run >= self.marker.len() && rest[run..].trim().is_empty() && indent <= self.lead.len() + 3
     }
 
     /// The quote marks that every line of the block carries. Bullets and blanks are not repeated.
     fn quote(&self) -> &str {
-        if self.lead.trim_start().starts_with('>') && self.lead.trim_matches([' ', '>']).is_empty() {
+        if self.lead.trim_start().starts_with('>') && self.lead.trim_matches([' ', '>']).is_empty()
+        {
             &self.lead
         } else {
             ""
@@ -192,7 +234,11 @@ impl Fence {
     /// The line that opens the block again in the next chunk; without its language where that would take too much room.
     fn reopening(&self, limit: usize) -> String {
         let whole = format!("{}{}{}\n", self.quote(), self.marker, self.info.trim_end());
-        if count(&whole) <= limit / 4 { whole } else { format!("{}{}\n", self.quote(), self.marker) }
+        if count(&whole) <= limit / 4 {
+            whole
+        } else {
+            format!("{}{}\n", self.quote(), self.marker)
+        }
     }
 
     fn closing(&self) -> String {
@@ -254,7 +300,10 @@ mod tests {
 
     #[test]
     fn a_cut_prefers_the_last_paragraph_then_the_last_line_then_the_last_word() {
-        assert_eq!(texts("aaa\n\nbbb\nccc\n\nddd", 14), ["aaa\n\nbbb\nccc", "ddd"]);
+        assert_eq!(
+            texts("aaa\n\nbbb\nccc\n\nddd", 14),
+            ["aaa\n\nbbb\nccc", "ddd"]
+        );
         assert_eq!(texts("aaa\nbbb\nccc", 8), ["aaa\nbbb", "ccc"]);
         assert_eq!(texts("aaa bbb ccc", 8), ["aaa bbb", "ccc"]);
     }
@@ -277,7 +326,10 @@ mod tests {
     #[test]
     fn a_grapheme_is_kept_whole_unless_it_is_longer_than_a_chunk() {
         let family = "👩‍👩‍👧";
-        assert_eq!(texts(&family.repeat(3), 12), [family.repeat(2), family.to_string()]);
+        assert_eq!(
+            texts(&family.repeat(3), 12),
+            [family.repeat(2), family.to_string()]
+        );
         assert_eq!(texts(&format!("e{}", "\u{301}".repeat(20)), 10).len(), 3);
     }
 
@@ -287,7 +339,10 @@ mod tests {
         let chunks = texts(&reply, 1900);
         assert_eq!(chunks.len(), 2);
         for chunk in chunks {
-            assert!(chunk.starts_with("```rust\n") && chunk.ends_with("\n```"), "{chunk}");
+            assert!(
+                chunk.starts_with("```rust\n") && chunk.ends_with("\n```"),
+                "{chunk}"
+            );
         }
     }
 
@@ -295,41 +350,77 @@ mod tests {
     fn d_15_a_marker_with_a_tail_does_not_close_and_does_not_overflow() {
         for tail in 1800..2000 {
             let chunks = texts(&format!("```\n```{}\nend\n```", "x".repeat(tail)), 1900);
-            assert!(chunks.iter().all(|c| count(c) <= 1900 && c.ends_with("\n```")), "tail {tail}");
+            assert!(
+                chunks
+                    .iter()
+                    .all(|c| count(c) <= 1900 && c.ends_with("\n```")),
+                "tail {tail}"
+            );
         }
     }
 
     #[test]
     fn d_16_an_opening_line_too_long_to_repeat_is_opened_bare() {
-        let chunks = texts(&format!("```{}\n{}```", "a".repeat(1950), "code\n".repeat(600)), 1900);
+        let chunks = texts(
+            &format!("```{}\n{}```", "a".repeat(1950), "code\n".repeat(600)),
+            1900,
+        );
         assert!(chunks.iter().all(|c| count(c) <= 1900));
-        assert!(chunks[1..].iter().all(|c| c.starts_with("```\n")), "{chunks:?}");
+        assert!(
+            chunks[1..].iter().all(|c| c.starts_with("```\n")),
+            "{chunks:?}"
+        );
     }
 
     #[test]
     fn d_17_a_word_after_the_marker_inside_a_block_does_not_close_it() {
-        let chunks = texts(&format!("```\n```not-a-close\n{}```", "some code here\n".repeat(170)), 1900);
-        assert!(chunks.len() == 2 && chunks[1].starts_with("```\n") && chunks[1].ends_with("\n```"), "{chunks:?}");
+        let chunks = texts(
+            &format!("```\n```not-a-close\n{}```", "some code here\n".repeat(170)),
+            1900,
+        );
+        assert!(
+            chunks.len() == 2 && chunks[1].starts_with("```\n") && chunks[1].ends_with("\n```"),
+            "{chunks:?}"
+        );
     }
 
     #[test]
     fn d_19_a_run_of_blank_lines_is_no_chunk_of_its_own() {
-        assert_eq!(texts(&format!("one{}two", "\n".repeat(500)), 100), ["one", "two"]);
+        assert_eq!(
+            texts(&format!("one{}two", "\n".repeat(500)), 100),
+            ["one", "two"]
+        );
     }
 
     #[test]
     fn tildes_and_quotes_are_fences_too() {
         let tilde = texts(&format!("~~~~sh\n{}~~~~", "echo hi\n".repeat(30)), 200);
-        assert!(tilde.iter().all(|c| c.starts_with("~~~~sh\n") && c.ends_with("\n~~~~")), "{tilde:?}");
+        assert!(
+            tilde
+                .iter()
+                .all(|c| c.starts_with("~~~~sh\n") && c.ends_with("\n~~~~")),
+            "{tilde:?}"
+        );
         let quote = texts(&format!("> ```\n{}> ```", "> code\n".repeat(60)), 200);
-        assert!(quote.iter().all(|c| c.starts_with("> ```\n") && c.ends_with("\n> ```")), "{quote:?}");
+        assert!(
+            quote
+                .iter()
+                .all(|c| c.starts_with("> ```\n") && c.ends_with("\n> ```")),
+            "{quote:?}"
+        );
         let list = texts(&format!("- ```js\n{}  ```", "  code\n".repeat(60)), 200);
-        assert!(list[1..].iter().all(|c| c.starts_with("```js\n")), "{list:?}");
+        assert!(
+            list[1..].iter().all(|c| c.starts_with("```js\n")),
+            "{list:?}"
+        );
     }
 
     #[test]
     fn inline_code_of_three_backticks_opens_nothing() {
-        let chunks = texts(&format!("```inline``` text\n\n{}", "word ".repeat(100)), 200);
+        let chunks = texts(
+            &format!("```inline``` text\n\n{}", "word ".repeat(100)),
+            200,
+        );
         assert!(chunks.iter().all(|c| !c.ends_with("\n```")), "{chunks:?}");
     }
 
@@ -359,7 +450,7 @@ mod tests {
                 prop_assert_eq!(chunk.source.start, at);
                 at = chunk.source.end;
                 prop_assert!(count(&chunk.text) <= limit, "{} > {}", count(&chunk.text), limit);
-                prop_assert!(!chunk.text.trim().is_empty());
+                prop_assert!(!is_blank(&chunk.text));
                 let words: Vec<_> = reply[chunk.source.clone()].split_whitespace().collect();
                 let mut posted = chunk.text.split_whitespace();
                 for word in words.into_iter().filter(|w| !w.contains("```") && !w.contains("~~~")) {

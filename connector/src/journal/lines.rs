@@ -157,6 +157,8 @@ pub enum DropReason {
     OverCeiling,
     /// Too old to be answered when the connector came to it.
     TooOld,
+    /// Deleted before its turn began.
+    Deleted,
 }
 
 impl DropReason {
@@ -178,7 +180,8 @@ impl DropReason {
             | Self::Forward
             | Self::NoText
             | Self::Duplicate
-            | Self::Stopped => None,
+            | Self::Stopped
+            | Self::Deleted => None,
         }
     }
 }

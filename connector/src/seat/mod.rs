@@ -101,12 +101,23 @@ impl Seat {
     ///
     /// Held messages of the plan come back as [`Event::Message`] once they are fetched again.
     pub fn new(identity: Identity, limits: Limits, plan: Plan, now: At) -> (Self, Vec<Action>) {
-        let Plan { seen, admitted_today, told_today, parcels, drops, .. } = plan;
+        let Plan {
+            seen,
+            admitted_today,
+            told_today,
+            parcels,
+            drops,
+            ..
+        } = plan;
         let mut seat = Self {
             identity,
             limits,
             seen,
-            today: Today { day: now.day(), admitted: admitted_today, told: told_today },
+            today: Today {
+                day: now.day(),
+                admitted: admitted_today,
+                told: told_today,
+            },
             held: VecDeque::new(),
             turn: None,
             engine: Engine::Starting(1),
@@ -122,7 +133,11 @@ impl Seat {
                 actions.push(Action::Keep(Box::new(resumed.parcel.clone())));
             }
             let posted = resumed.posted.clone();
-            seat.outgoing.push_back(Load { parcel: resumed.parcel.clone(), found: Some(resumed), posted });
+            seat.outgoing.push_back(Load {
+                parcel: resumed.parcel.clone(),
+                found: Some(resumed),
+                posted,
+            });
         }
         seat.carry_next(now, &mut actions);
         (seat, actions)
@@ -160,7 +175,11 @@ impl Seat {
     fn take(&mut self, event: Event, now: At, actions: &mut Vec<Action>) {
         match event {
             Event::Message(Message::Dropped(drop)) => actions.push(Action::Drop(drop)),
-            Event::Message(Message::Passed { arrival, braked, known }) => {
+            Event::Message(Message::Passed {
+                arrival,
+                braked,
+                known,
+            }) => {
                 self.arrived(arrival, braked, known, now, actions);
             }
             Event::TurnOpened(Ok(())) => self.turn_opened(actions),
@@ -188,7 +207,11 @@ impl Seat {
             Event::EngineGone(reason) => self.engine_gone(reason, now, actions),
             Event::BrokerGone => self.broker_gone(now, actions),
             Event::Reacted { message, reaction } => {
-                if let Some(turn) = self.turn.as_mut().filter(|turn| turn.arrival.message == message) {
+                if let Some(turn) = self
+                    .turn
+                    .as_mut()
+                    .filter(|turn| turn.arrival.message == message)
+                {
                     turn.receipt = reaction;
                 }
             }
@@ -198,22 +221,52 @@ impl Seat {
     }
 
     /// Inbox first, then the stop switch, the size and the ceiling (seeds 002, steps 2 and 3).
-    fn arrived(&mut self, arrival: Arrival, braked: bool, known: bool, now: At, actions: &mut Vec<Action>) {
+    fn arrived(
+        &mut self,
+        arrival: Arrival,
+        braked: bool,
+        known: bool,
+        now: At,
+        actions: &mut Vec<Action>,
+    ) {
         let drop = |reason| {
-            let Arrival { message: id, place: channel, author, .. } = arrival;
-            Action::Drop(Drop { id, channel, author, reason, at: now })
+            let Arrival {
+                message: id,
+                place: channel,
+                author,
+                ..
+            } = arrival;
+            Action::Drop(Drop {
+                id,
+                channel,
+                author,
+                reason,
+                at: now,
+            })
         };
         if !known && !self.seen.insert(arrival.message) {
             actions.push(drop(DropReason::Duplicate));
             return;
         }
         if !known {
-            let Arrival { message: id, place: channel, author, received: at, .. } = arrival;
-            actions.push(Action::Inbox(Inbox { id, channel, author, at }));
+            let Arrival {
+                message: id,
+                place: channel,
+                author,
+                received: at,
+                ..
+            } = arrival;
+            actions.push(Action::Inbox(Inbox {
+                id,
+                channel,
+                author,
+                at,
+            }));
         }
         if braked {
             actions.push(drop(DropReason::Stopped));
-        } else if now.ms().saturating_sub(arrival.message.created_ms()) > as_ms(self.limits.max_age) {
+        } else if now.ms().saturating_sub(arrival.message.created_ms()) > as_ms(self.limits.max_age)
+        {
             // A resume can replay what was written long ago; the same age holds for it as after a restart (DESIGN 7.25).
             actions.push(drop(DropReason::TooOld));
         } else if count(&arrival.text) > self.limits.inbound_max_chars {
@@ -225,7 +278,11 @@ impl Seat {
             let first = !std::mem::replace(&mut self.today.told, true);
             if first {
                 let kind = NoticeKind::OverCeiling;
-                actions.push(Action::Notice(Notice { day: now.day(), kind, at: now }));
+                actions.push(Action::Notice(Notice {
+                    day: now.day(),
+                    kind,
+                    at: now,
+                }));
                 let parcel = line_parcel(&arrival, Fixed::OverCeiling, now);
                 actions.push(Action::Keep(Box::new(parcel.clone())));
                 actions.push(drop(DropReason::OverCeiling));
@@ -241,24 +298,45 @@ impl Seat {
     /// Counts what was admitted today and what waits, since each of those will be.
     fn ceiling_reached(&mut self, now: At) -> bool {
         if self.today.day != now.day() {
-            self.today = Today { day: now.day(), admitted: 0, told: false };
+            self.today = Today {
+                day: now.day(),
+                admitted: 0,
+                told: false,
+            };
         }
         let waiting = u32::try_from(self.held.len()).unwrap_or(u32::MAX);
         self.today.admitted.saturating_add(waiting) >= self.limits.turns_per_day
     }
 
     fn start_next(&mut self, now: At, actions: &mut Vec<Action>) {
-        let ready = self.turn.is_none() && matches!(self.engine, Engine::Idle(_)) && self.ending.is_none();
+        let ready =
+            self.turn.is_none() && matches!(self.engine, Engine::Idle(_)) && self.ending.is_none();
         if !ready {
             return;
         }
-        let Some(arrival) = self.held.pop_front() else { return };
+        let Some(arrival) = self.held.pop_front() else {
+            return;
+        };
         if self.today.day != now.day() {
-            self.today = Today { day: now.day(), admitted: 0, told: false };
+            self.today = Today {
+                day: now.day(),
+                admitted: 0,
+                told: false,
+            };
         }
         self.today.admitted += 1;
-        let Arrival { message, place, author, .. } = arrival;
-        actions.push(Action::Admission(Admission { id: message, channel: place, author, at: now }));
+        let Arrival {
+            message,
+            place,
+            author,
+            ..
+        } = arrival;
+        actions.push(Action::Admission(Admission {
+            id: message,
+            channel: place,
+            author,
+            at: now,
+        }));
         actions.push(Action::React { place, message });
         actions.push(Action::Type(place));
         let asker = Asker {
@@ -276,7 +354,11 @@ impl Seat {
     }
 
     fn turn_opened(&mut self, actions: &mut Vec<Action>) {
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.phase == Phase::Opening) {
+        if let Some(turn) = self
+            .turn
+            .as_mut()
+            .filter(|turn| turn.phase == Phase::Opening)
+        {
             turn.phase = Phase::Running;
             actions.push(Action::Prompt(Box::new(turn.arrival.clone())));
         }
@@ -284,14 +366,24 @@ impl Seat {
 
     /// The turn failed before the engine was asked: the engine is as idle as before.
     fn turn_failed(&mut self, reason: String, now: At, actions: &mut Vec<Action>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Opening) {
+        if self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.phase == Phase::Opening)
+        {
             self.engine = Engine::Idle(0);
             self.answer(Err(reason), now, actions);
         }
     }
 
     fn run_ended(&mut self, settled: Settled, now: At, actions: &mut Vec<Action>) {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.phase == Phase::Running) else { return };
+        let Some(turn) = self
+            .turn
+            .as_mut()
+            .filter(|turn| turn.phase == Phase::Running)
+        else {
+            return;
+        };
         turn.times.settled = Some(now);
         turn.share = settled.share;
         if self.identity.policy_digest.is_some() && !self.broker_gone {
@@ -308,19 +400,29 @@ impl Seat {
             Engine::Busy => 0,
         };
         if failures >= ENGINE_TRIES {
-            let sentence = format!("The engine failed {failures} times in a row, last with {reason}.");
+            let sentence =
+                format!("The engine failed {failures} times in a row, last with {reason}.");
             self.ending.get_or_insert(Ending::Failed(sentence));
         } else {
             self.engine = Engine::Starting(failures + 1);
             actions.push(Action::StartEngine(ENGINE_PAUSE * failures));
         }
-        self.run_ended(Settled { reply: Err(reason), share: Default::default() }, now, actions);
+        self.run_ended(
+            Settled {
+                reply: Err(reason),
+                share: Default::default(),
+            },
+            now,
+            actions,
+        );
     }
 
     /// A control session does not come back: the turn fails, and a fresh process asks for a fresh session (DESIGN 2).
     fn broker_gone(&mut self, now: At, actions: &mut Vec<Action>) {
         self.broker_gone = true;
-        self.ending.get_or_insert(Ending::Failed("The broker went away; the turn in hand was ended.".into()));
+        self.ending.get_or_insert(Ending::Failed(
+            "The broker went away; the turn in hand was ended.".into(),
+        ));
         let Some(turn) = &mut self.turn else { return };
         match std::mem::replace(&mut turn.phase, Phase::Answering) {
             Phase::Answering => {}
@@ -329,7 +431,12 @@ impl Seat {
         }
     }
 
-    fn turn_closed(&mut self, calls: Option<Vec<crate::journal::ToolCall>>, now: At, actions: &mut Vec<Action>) {
+    fn turn_closed(
+        &mut self,
+        calls: Option<Vec<crate::journal::ToolCall>>,
+        now: At,
+        actions: &mut Vec<Action>,
+    ) {
         let Some(turn) = &mut self.turn else { return };
         if let Phase::Closing(reply) = std::mem::replace(&mut turn.phase, Phase::Answering) {
             // Without the broker's own list the calls heard while the turn ran stand in the record.
@@ -342,11 +449,24 @@ impl Seat {
     fn answer(&mut self, reply: Result<String, String>, now: At, actions: &mut Vec<Action>) {
         let Some(turn) = &mut self.turn else { return };
         turn.phase = Phase::Answering;
-        let (chunks, outcome, error) = match reply.map(|text| split(&text, self.limits.reply_chunk_chars)) {
-            Ok(chunks) if !chunks.is_empty() => (chunks.into_iter().map(|c| c.text).collect(), Outcome::Answered, None),
-            Ok(_) => (vec![Fixed::Failed.text().to_owned()], Outcome::Failed, Some("empty-reply".to_owned())),
-            Err(reason) => (vec![Fixed::Failed.text().to_owned()], Outcome::Failed, Some(reason)),
-        };
+        let (chunks, outcome, error) =
+            match reply.map(|text| split(&text, self.limits.reply_chunk_chars)) {
+                Ok(chunks) if !chunks.is_empty() => (
+                    chunks.into_iter().map(|c| c.text).collect(),
+                    Outcome::Answered,
+                    None,
+                ),
+                Ok(_) => (
+                    vec![Fixed::Failed.text().to_owned()],
+                    Outcome::Failed,
+                    Some("empty-reply".to_owned()),
+                ),
+                Err(reason) => (
+                    vec![Fixed::Failed.text().to_owned()],
+                    Outcome::Failed,
+                    Some(reason),
+                ),
+            };
         let parcel = Parcel {
             message: turn.arrival.message,
             place: turn.arrival.place,
@@ -360,13 +480,19 @@ impl Seat {
     }
 
     fn send(&mut self, parcel: Parcel, now: At, actions: &mut Vec<Action>) {
-        self.outgoing.push_back(Load { parcel, found: None, posted: Vec::new() });
+        self.outgoing.push_back(Load {
+            parcel,
+            found: None,
+            posted: Vec::new(),
+        });
         self.carry_next(now, actions);
     }
 
     fn carry_next(&mut self, now: At, actions: &mut Vec<Action>) {
         while self.carrying.is_none() {
-            let Some(load) = self.outgoing.pop_front() else { return };
+            let Some(load) = self.outgoing.pop_front() else {
+                return;
+            };
             let parts = load.parcel.chunks.len();
             let (courier, steps) = match &load.found {
                 None => Courier::set_out(parts, now),
@@ -378,7 +504,9 @@ impl Seat {
     }
 
     fn courier_news(&mut self, news: News, now: At, actions: &mut Vec<Action>) {
-        let Some((_, courier)) = &mut self.carrying else { return };
+        let Some((_, courier)) = &mut self.carrying else {
+            return;
+        };
         let steps = courier.handle(news, now);
         self.walk(steps, now, actions);
         self.carry_next(now, actions);
@@ -386,10 +514,14 @@ impl Seat {
 
     fn walk(&mut self, steps: Vec<Step>, now: At, actions: &mut Vec<Action>) {
         for step in steps {
-            let Some((load, _)) = &mut self.carrying else { return };
+            let Some((load, _)) = &mut self.carrying else {
+                return;
+            };
             let Load { parcel, posted, .. } = load;
             match step {
-                Step::Intend { part, attempt } => actions.push(Action::Outbox(intent(parcel, part, attempt, now))),
+                Step::Intend { part, attempt } => {
+                    actions.push(Action::Outbox(intent(parcel, part, attempt, now)));
+                }
                 Step::Post { part, reference } => actions.push(Action::Post {
                     place: parcel.place,
                     reply_to: reference.then_some(parcel.message),
@@ -410,7 +542,10 @@ impl Seat {
                     }
                     actions.push(Action::Outbox(note(parcel.nonce(part), receipt, now)));
                 }
-                Step::Finished { standing, stopped_by } => {
+                Step::Finished {
+                    standing,
+                    stopped_by,
+                } => {
                     if let Some((load, _)) = self.carrying.take() {
                         self.delivered(load, standing, stopped_by.as_ref(), now, actions);
                     }
@@ -429,7 +564,10 @@ impl Seat {
         actions: &mut Vec<Action>,
     ) {
         let Load { parcel, posted, .. } = load;
-        let ends_turn = self.turn.as_ref().is_some_and(|turn| turn.arrival.message == parcel.message);
+        let ends_turn = self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.arrival.message == parcel.message);
         let stopped_by = stopped_by.map(|receipt| match receipt {
             Receipt::Refused(reason) => reason.clone(),
             Receipt::Unknown | Receipt::Confirmed(_) => "unknown".to_owned(),
@@ -443,7 +581,12 @@ impl Seat {
                 record.outcome = Outcome::Undelivered;
             }
             record.times.delivered = Some(now);
-            record.delivery = Delivery { chunks: parcel.chunks.len(), standing, posted, stopped_by };
+            record.delivery = Delivery {
+                chunks: parcel.chunks.len(),
+                standing,
+                posted,
+                stopped_by,
+            };
             actions.push(Action::Record(record));
         }
         if !unclear {
@@ -455,10 +598,11 @@ impl Seat {
     }
 
     fn end_if_done(&mut self, actions: &mut Vec<Action>) {
-        if self.turn.is_none() && self.nothing_outgoing() {
-            if let Some(ending) = self.ending.clone() {
-                actions.push(Action::Exit(ending));
-            }
+        if self.turn.is_none()
+            && self.nothing_outgoing()
+            && let Some(ending) = self.ending.clone()
+        {
+            actions.push(Action::Exit(ending));
         }
     }
 }

@@ -72,9 +72,16 @@ enum Next {
     /// This part was never intended.
     SetOut { part: usize },
     /// This part was intended and has no receipt.
-    Settle { part: usize, since: At, attempt: u32 },
+    Settle {
+        part: usize,
+        since: At,
+        attempt: u32,
+    },
     /// Nothing is left to post, or it came to an end that is not to be repeated.
-    Finish { standing: usize, stopped_by: Option<Receipt> },
+    Finish {
+        standing: usize,
+        stopped_by: Option<Receipt>,
+    },
 }
 
 impl Resumed {
@@ -82,10 +89,23 @@ impl Resumed {
         let parts = self.parcel.chunks.len();
         match self.next.clone() {
             Next::SetOut { part } => Courier::set_out_at(parts, part, now),
-            Next::Settle { part, since, attempt } => Courier::resume(parts, part, since, attempt, now),
-            Next::Finish { standing, stopped_by } => {
+            Next::Settle {
+                part,
+                since,
+                attempt,
+            } => Courier::resume(parts, part, since, attempt, now),
+            Next::Finish {
+                standing,
+                stopped_by,
+            } => {
                 let (courier, _) = Courier::set_out(parts, now);
-                (courier, vec![Step::Finished { standing, stopped_by }])
+                (
+                    courier,
+                    vec![Step::Finished {
+                        standing,
+                        stopped_by,
+                    }],
+                )
             }
         }
     }
@@ -102,16 +122,26 @@ impl Past {
     ) -> Plan {
         let trails = trails(&self.outbox);
         let admitted: HashSet<Snowflake> = self.admissions.iter().map(|line| line.id).collect();
-        let turned_away: HashSet<Snowflake> =
-            self.drops.iter().filter(|drop| drop.reason != DropReason::Duplicate).map(|drop| drop.id).collect();
-        let spooled: HashSet<Snowflake> = self.parcels.iter().map(|parcel| parcel.message).collect();
-        let received: HashMap<Snowflake, At> = self.inbox.iter().map(|line| (line.id, line.at)).collect();
+        let turned_away: HashSet<Snowflake> = self
+            .drops
+            .iter()
+            .filter(|drop| drop.reason != DropReason::Duplicate)
+            .map(|drop| drop.id)
+            .collect();
+        let spooled: HashSet<Snowflake> =
+            self.parcels.iter().map(|parcel| parcel.message).collect();
+        let received: HashMap<Snowflake, At> =
+            self.inbox.iter().map(|line| (line.id, line.at)).collect();
 
-        let mut parcels: Vec<Resumed> =
-            self.parcels.into_iter().map(|parcel| resumed(parcel, &trails, &self.records, max_age, now)).collect();
-        let interrupted = self.admissions.iter().filter(|line| {
-            !self.records.contains(&line.id) && !spooled.contains(&line.id)
-        });
+        let mut parcels: Vec<Resumed> = self
+            .parcels
+            .into_iter()
+            .map(|parcel| resumed(parcel, &trails, &self.records, max_age, now))
+            .collect();
+        let interrupted = self
+            .admissions
+            .iter()
+            .filter(|line| !self.records.contains(&line.id) && !spooled.contains(&line.id));
         parcels.extend(interrupted.map(|line| {
             let received = received.get(&line.id).copied().unwrap_or(line.at);
             interrupted_turn(line, received, requester(line.author), identity, now)
@@ -126,10 +156,22 @@ impl Past {
             .partition(|line| spooled.contains(&line.id));
         // A line in the spool for a message without a turn: it was over size, or over the ceiling when that was said.
         let drops = answered.into_iter().map(|line| {
-            let told = parcels.iter().find(|resumed| resumed.parcel.message == line.id);
+            let told = parcels
+                .iter()
+                .find(|resumed| resumed.parcel.message == line.id);
             let over_size = told.is_some_and(|r| r.parcel.chunks == [Fixed::OverSize.text()]);
-            let reason = if over_size { DropReason::OverSize } else { DropReason::OverCeiling };
-            Drop { id: line.id, channel: line.channel, author: line.author, reason, at: now }
+            let reason = if over_size {
+                DropReason::OverSize
+            } else {
+                DropReason::OverCeiling
+            };
+            Drop {
+                id: line.id,
+                channel: line.channel,
+                author: line.author,
+                reason,
+                at: now,
+            }
         });
 
         let lost = trails
@@ -138,7 +180,11 @@ impl Past {
             .map(|((message, part), _)| crate::delivery::nonce(message, part))
             .collect();
         let today = now.day();
-        let admitted_today = self.admissions.iter().filter(|line| line.at.day() == today).count();
+        let admitted_today = self
+            .admissions
+            .iter()
+            .filter(|line| line.at.day() == today)
+            .count();
         Plan {
             seen: self.inbox.iter().map(|line| line.id).collect(),
             admitted_today: u32::try_from(admitted_today).unwrap_or(u32::MAX),
@@ -170,17 +216,29 @@ fn trails(outbox: &[Outbox]) -> HashMap<(Snowflake, usize), Trail> {
     let mut trails: HashMap<(Snowflake, usize), Trail> = HashMap::new();
     let mut parts: HashMap<&str, (Snowflake, usize)> = HashMap::new();
     for line in outbox {
-        if let Outbox::Intent { nonce, message, part, attempt, at, .. } = line {
+        if let Outbox::Intent {
+            nonce,
+            message,
+            part,
+            attempt,
+            at,
+            ..
+        } = line
+        {
             parts.insert(nonce, (*message, *part));
             let trail = trails.entry((*message, *part)).or_default();
             trail.since.get_or_insert(*at);
             trail.attempt = *attempt;
         }
-        let Some(trail) = parts.get(line.nonce()).and_then(|key| trails.get_mut(key)) else { continue };
+        let Some(trail) = parts.get(line.nonce()).and_then(|key| trails.get_mut(key)) else {
+            continue;
+        };
         match line {
             Outbox::Intent { .. } => {}
             Outbox::Confirmed { posted, .. } => trail.receipt = Some(Receipt::Confirmed(*posted)),
-            Outbox::Refused { reason, .. } => trail.receipt = Some(Receipt::Refused(reason.clone())),
+            Outbox::Refused { reason, .. } => {
+                trail.receipt = Some(Receipt::Refused(reason.clone()));
+            }
             Outbox::Unknown { .. } => trail.receipt = Some(Receipt::Unknown),
         }
     }
@@ -206,27 +264,54 @@ fn resumed(
                 posted.push(id);
                 continue;
             }
-            Some((_, Some(Receipt::Refused(reason)))) => {
-                Some(Next::Finish { standing: part, stopped_by: Some(Receipt::Refused(reason)) })
-            }
-            Some((Trail { since: Some(since), attempt, .. }, None | Some(Receipt::Unknown))) => {
-                Some(Next::Settle { part, since: *since, attempt: *attempt })
-            }
+            Some((_, Some(Receipt::Refused(reason)))) => Some(Next::Finish {
+                standing: part,
+                stopped_by: Some(Receipt::Refused(reason)),
+            }),
+            Some((
+                Trail {
+                    since: Some(since),
+                    attempt,
+                    ..
+                },
+                None | Some(Receipt::Unknown),
+            )) => Some(Next::Settle {
+                part,
+                since: *since,
+                attempt: *attempt,
+            }),
             // Nobody waits for the rest of an answer that old: no surprise on a quiet channel (D-51).
             _ if now.ms().saturating_sub(parcel.packed.ms()) > as_ms(max_age) => {
-                Some(Next::Finish { standing: part, stopped_by: Some(Receipt::Refused("too-old".into())) })
+                Some(Next::Finish {
+                    standing: part,
+                    stopped_by: Some(Receipt::Refused("too-old".into())),
+                })
             }
             _ => Some(Next::SetOut { part }),
         };
         break;
     }
     let standing = parcel.chunks.len();
-    let next = next.unwrap_or(Next::Finish { standing, stopped_by: None });
-    Resumed { parcel, fresh: false, posted, next }
+    let next = next.unwrap_or(Next::Finish {
+        standing,
+        stopped_by: None,
+    });
+    Resumed {
+        parcel,
+        fresh: false,
+        posted,
+        next,
+    }
 }
 
 /// The process died in this turn and left no answer: a failed record, and the fixed line once.
-fn interrupted_turn(line: &Admission, received: At, requester: Option<String>, identity: &Identity, now: At) -> Resumed {
+fn interrupted_turn(
+    line: &Admission,
+    received: At,
+    requester: Option<String>,
+    identity: &Identity,
+    now: At,
+) -> Resumed {
     let record = TurnRecord {
         record_version: RECORD_VERSION,
         id: line.id,
@@ -234,7 +319,13 @@ fn interrupted_turn(line: &Admission, received: At, requester: Option<String>, i
         thread: None,
         author: line.author,
         requester: requester.unwrap_or_default(),
-        times: Times { received, admitted: line.at, prompted: None, settled: None, delivered: None },
+        times: Times {
+            received,
+            admitted: line.at,
+            prompted: None,
+            settled: None,
+            delivered: None,
+        },
         outcome: Outcome::Interrupted,
         error: Some("interrupted".into()),
         receipt: Reaction::NotTried,
@@ -255,5 +346,10 @@ fn interrupted_turn(line: &Admission, received: At, requester: Option<String>, i
         chunks: vec![Fixed::Interrupted.text().to_owned()],
         record: Some(Box::new(record)),
     };
-    Resumed { parcel, fresh: true, posted: Vec::new(), next: Next::SetOut { part: 0 } }
+    Resumed {
+        parcel,
+        fresh: true,
+        posted: Vec::new(),
+        next: Next::SetOut { part: 0 },
+    }
 }

@@ -58,11 +58,18 @@ fn arrival(number: u64, text: &str) -> Arrival {
 }
 
 fn passed(number: u64, text: &str) -> Event {
-    Event::Message(Message::Passed { arrival: arrival(number, text), braked: false, known: false })
+    Event::Message(Message::Passed {
+        arrival: arrival(number, text),
+        braked: false,
+        known: false,
+    })
 }
 
 fn settled(reply: &str) -> Event {
-    Event::Settled(Settled { reply: Ok(reply.into()), share: EngineShare::default() })
+    Event::Settled(Settled {
+        reply: Ok(reply.into()),
+        share: EngineShare::default(),
+    })
 }
 
 fn seat(limits: Limits) -> Seat {
@@ -106,11 +113,17 @@ fn a_message_walks_from_inbox_to_record_in_this_order() {
     let now = At::from_ms(START_MS);
     let mut step = |event| kinds(&seat.handle(event, now));
 
-    assert_eq!(step(passed(1, "hello")), ["inbox", "admission", "react", "type", "open"]);
+    assert_eq!(
+        step(passed(1, "hello")),
+        ["inbox", "admission", "react", "type", "open"]
+    );
     assert_eq!(step(Event::TurnOpened(Ok(()))), ["prompt"]);
     assert_eq!(step(Event::Prompted), [""; 0]);
     assert_eq!(step(settled("hi")), ["close"]);
-    assert_eq!(step(Event::TurnClosed(Ok(vec![]))), ["stop-typing", "keep", "intent", "post"]);
+    assert_eq!(
+        step(Event::TurnClosed(Ok(vec![]))),
+        ["stop-typing", "keep", "intent", "post"]
+    );
     let posted = Event::Courier(News::Answered(Answer::Posted(id(99))));
     assert_eq!(step(posted), ["confirmed", "record", "forget"]);
 }
@@ -135,7 +148,10 @@ fn d_14_the_same_message_is_answered_once() {
     world.say(1, "hello");
     world.run();
     assert_eq!(world.texts(), ["re 1"]);
-    assert_eq!(world.drop_reasons(), [DropReason::Duplicate, DropReason::Duplicate]);
+    assert_eq!(
+        world.drop_reasons(),
+        [DropReason::Duplicate, DropReason::Duplicate]
+    );
 }
 
 #[test]
@@ -150,17 +166,26 @@ fn an_over_size_message_gets_one_line_and_no_turn() {
 
 #[test]
 fn the_ceiling_is_said_once_a_day_and_lifts_at_midnight() {
-    let mut world = World::new(Limits { turns_per_day: 1, ..limits() });
+    let mut world = World::new(Limits {
+        turns_per_day: 1,
+        ..limits()
+    });
     for number in 1..=3 {
         world.say(number, "hello");
     }
     world.run();
     assert_eq!(world.sorted_texts(), [Fixed::OverCeiling.text(), "re 1"]);
-    assert_eq!(world.drop_reasons(), [DropReason::OverCeiling, DropReason::OverCeiling]);
+    assert_eq!(
+        world.drop_reasons(),
+        [DropReason::OverCeiling, DropReason::OverCeiling]
+    );
 
     world.now_ms += 24 * 3600 * 1000;
     let fresh = id(Snowflake::smallest_at(world.now_ms).get() + 4);
-    world.say_as(Arrival { message: fresh, ..arrival(4, "hello") });
+    world.say_as(Arrival {
+        message: fresh,
+        ..arrival(4, "hello")
+    });
     world.run();
     assert_eq!(world.posted.len(), 3);
 }
@@ -186,10 +211,22 @@ fn a_blank_reply_and_a_dead_engine_are_failed_turns_with_the_one_line() {
         let _ = seat.handle(Event::TurnOpened(Ok(())), now);
         let _ = seat.handle(event, now);
         let actions = seat.handle(Event::TurnClosed(Ok(vec![])), now);
-        let kept = actions.iter().find_map(|a| if let Action::Keep(parcel) = a { Some(parcel) } else { None }).unwrap();
+        let kept = actions
+            .iter()
+            .find_map(|a| {
+                if let Action::Keep(parcel) = a {
+                    Some(parcel)
+                } else {
+                    None
+                }
+            })
+            .unwrap();
         assert_eq!(kept.chunks, [Fixed::Failed.text()]);
         let record = kept.record.as_ref().unwrap();
-        assert_eq!((record.outcome, record.error.as_deref()), (Outcome::Failed, Some(error)));
+        assert_eq!(
+            (record.outcome, record.error.as_deref()),
+            (Outcome::Failed, Some(error))
+        );
     }
 }
 
@@ -199,9 +236,15 @@ fn a_broker_that_goes_away_fails_the_turn_and_ends_the_process() {
     let now = At::from_ms(START_MS);
     let _ = seat.handle(passed(1, "hello"), now);
     let _ = seat.handle(Event::TurnOpened(Ok(())), now);
-    assert_eq!(kinds(&seat.handle(Event::BrokerGone, now)), ["stop-typing", "keep", "intent", "post"]);
+    assert_eq!(
+        kinds(&seat.handle(Event::BrokerGone, now)),
+        ["stop-typing", "keep", "intent", "post"]
+    );
     let posted = Event::Courier(News::Answered(Answer::Posted(id(99))));
-    assert_eq!(kinds(&seat.handle(posted, now)), ["confirmed", "record", "forget", "exit"]);
+    assert_eq!(
+        kinds(&seat.handle(posted, now)),
+        ["confirmed", "record", "forget", "exit"]
+    );
 }
 
 #[test]
@@ -209,8 +252,14 @@ fn an_engine_that_never_starts_ends_the_process_after_three_tries() {
     let now = At::from_ms(START_MS);
     let (mut seat, _) = Seat::new(identity(), limits(), Plan::default(), now);
     let gone = || Event::EngineGone("start-failed".into());
-    assert_eq!(seat.handle(gone(), now), [Action::StartEngine(Duration::from_secs(2))]);
-    assert_eq!(seat.handle(gone(), now), [Action::StartEngine(Duration::from_secs(4))]);
+    assert_eq!(
+        seat.handle(gone(), now),
+        [Action::StartEngine(Duration::from_secs(2))]
+    );
+    assert_eq!(
+        seat.handle(gone(), now),
+        [Action::StartEngine(Duration::from_secs(4))]
+    );
     assert_eq!(kinds(&seat.handle(gone(), now)), ["exit"]);
 }
 
@@ -221,7 +270,10 @@ fn asked_to_end_the_turn_in_hand_is_finished_and_held_messages_stay_for_the_next
     world.say(2, "hello");
     world.events.push_back(Event::End(Ending::Asked));
     world.run();
-    assert_eq!((world.texts(), world.exited.take()), (vec!["re 1".to_owned()], Some(Ending::Asked)));
+    assert_eq!(
+        (world.texts(), world.exited.take()),
+        (vec!["re 1".to_owned()], Some(Ending::Asked))
+    );
 
     world.restart();
     world.run();
@@ -358,7 +410,11 @@ impl World {
     fn say_as(&mut self, arrival: Arrival) {
         self.written.insert(arrival.message, arrival.clone());
         self.undelivered.push_back(arrival.message);
-        self.events.push_back(Event::Message(Message::Passed { arrival, braked: false, known: false }));
+        self.events.push_back(Event::Message(Message::Passed {
+            arrival,
+            braked: false,
+            known: false,
+        }));
     }
 
     fn run(&mut self) {
@@ -406,10 +462,16 @@ impl World {
                 self.spool.remove(&message);
             }
             Action::Record(record) => {
-                assert!(self.records.insert(record.id, *record).is_none(), "a record is written once");
+                assert!(
+                    self.records.insert(record.id, *record).is_none(),
+                    "a record is written once"
+                );
             }
             Action::React { message, .. } => {
-                self.events.push_back(Event::Reacted { message, reaction: Reaction::Added });
+                self.events.push_back(Event::Reacted {
+                    message,
+                    reaction: Reaction::Added,
+                });
             }
             Action::Type(_) | Action::StopTyping => {}
             Action::OpenTurn { .. } => self.events.push_back(Event::TurnOpened(Ok(()))),
@@ -418,36 +480,52 @@ impl World {
                 self.prompts.push(arrival.message);
                 let number = arrival.message.get() - message_id(0).get();
                 let long = self.long_reply_to == Some(arrival.message);
-                let reply = if long { format!("{}\n\n{}", "a".repeat(150), "b".repeat(150)) } else { format!("re {number}") };
+                let reply = if long {
+                    format!("{}\n\n{}", "a".repeat(150), "b".repeat(150))
+                } else {
+                    format!("re {number}")
+                };
                 self.events.push_back(Event::Prompted);
                 self.events.push_back(settled(&reply));
             }
             Action::StartEngine(_) => self.events.push_back(Event::EngineReady),
-            Action::Post { nonce, content, .. } => self.post(nonce, content),
+            Action::Post { nonce, content, .. } => self.post(&nonce, &content),
             Action::WakeCourier(after) => {
                 self.now_ms += as_ms(after);
                 self.events.push_back(Event::Courier(News::Woken));
             }
             Action::LookFor { content, .. } => {
                 let found = self.posted.iter().position(|(_, text)| *text == content);
-                let seen = found.map_or(Sighting::Absent, |index| Sighting::Found(id(1000 + index as u64)));
+                let seen = found.map_or(Sighting::Absent, |index| {
+                    Sighting::Found(id(1000 + index as u64))
+                });
                 self.events.push_back(Event::Courier(News::Seen(seen)));
             }
             Action::Exit(ending) => self.exited = Some(ending),
         }
     }
 
-    fn post(&mut self, nonce: String, content: String) {
+    fn post(&mut self, nonce: &str, content: &str) {
         if self.refuse_posts {
-            self.events.push_back(Event::Courier(News::Answered(Answer::NotSent)));
+            self.events
+                .push_back(Event::Courier(News::Answered(Answer::NotSent)));
             return;
         }
-        if !self.posted.iter().any(|(known, _)| *known == nonce) {
-            self.posted.push((nonce.clone(), content));
+        if !self.posted.iter().any(|(known, _)| known == nonce) {
+            self.posted.push((nonce.to_owned(), content.to_owned()));
         }
-        let index = self.posted.iter().position(|(known, _)| *known == nonce).unwrap();
-        let answer = if self.lose_answers { Answer::Unknown } else { Answer::Posted(id(1000 + index as u64)) };
-        self.events.push_back(Event::Courier(News::Answered(answer)));
+        let index = self
+            .posted
+            .iter()
+            .position(|(known, _)| known == nonce)
+            .unwrap();
+        let answer = if self.lose_answers {
+            Answer::Unknown
+        } else {
+            Answer::Posted(id(1000 + index as u64))
+        };
+        self.events
+            .push_back(Event::Courier(News::Answered(answer)));
     }
 
     /// A new process reads the journals; Discord replays what it never saw taken.
@@ -464,7 +542,12 @@ impl World {
             records: self.records.keys().copied().collect::<HashSet<_>>(),
             parcels: self.spool.values().cloned().collect(),
         };
-        let plan = past.plan(&identity(), self.limits.max_age, |_| Some("Jason".into()), now);
+        let plan = past.plan(
+            &identity(),
+            self.limits.max_age,
+            |_| Some("Jason".into()),
+            now,
+        );
         assert_eq!(plan.lost, [""; 0]);
         let pending = plan.pending.clone();
         let (seat, actions) = Seat::new(identity(), self.limits.clone(), plan, now);
@@ -476,11 +559,19 @@ impl World {
         self.events.push_back(Event::EngineReady);
         for line in pending {
             let arrival = self.written[&line.id].clone();
-            self.events.push_back(Event::Message(Message::Passed { arrival, braked: false, known: true }));
+            self.events.push_back(Event::Message(Message::Passed {
+                arrival,
+                braked: false,
+                known: true,
+            }));
         }
         for message in self.undelivered.clone() {
             let arrival = self.written[&message].clone();
-            self.events.push_back(Event::Message(Message::Passed { arrival, braked: false, known: false }));
+            self.events.push_back(Event::Message(Message::Passed {
+                arrival,
+                braked: false,
+                known: false,
+            }));
         }
     }
 
@@ -508,15 +599,22 @@ impl World {
                 .filter(|(nonce, _)| nonce.starts_with(&format!("{message}-")))
                 .map(|(_, text)| text)
                 .collect();
-            let fixed = |text: &str| [Fixed::Interrupted.text(), Fixed::OverSize.text()].contains(&text);
+            let fixed =
+                |text: &str| [Fixed::Interrupted.text(), Fixed::OverSize.text()].contains(&text);
             let whole = match parts.as_slice() {
                 [one] => fixed(one) || one.starts_with("re "),
                 [first, second] => first.starts_with('a') && second.starts_with('b'),
                 _ => false,
             };
-            assert!(whole, "cut {cut}: message {number} was answered by {parts:?}");
+            assert!(
+                whole,
+                "cut {cut}: message {number} was answered by {parts:?}"
+            );
             let dropped = self.drops.iter().any(|drop| drop.id == message);
-            assert!(self.records.contains_key(&message) != dropped, "cut {cut}: message {number} has one outcome");
+            assert!(
+                self.records.contains_key(&message) != dropped,
+                "cut {cut}: message {number} has one outcome"
+            );
         }
         assert!(self.spool.is_empty(), "cut {cut}: {:?}", self.spool.keys());
     }

@@ -33,8 +33,13 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn admitted(arrival: Arrival, now: At) -> Self {
-        let times =
-            Times { received: arrival.received, admitted: now, prompted: None, settled: None, delivered: None };
+        let times = Times {
+            received: arrival.received,
+            admitted: now,
+            prompted: None,
+            settled: None,
+            delivered: None,
+        };
         Self {
             arrival,
             phase: Phase::Opening,
@@ -46,8 +51,20 @@ impl Turn {
     }
 
     /// The record, all but the delivery.
-    pub(super) fn record(&self, identity: &Identity, outcome: Outcome, error: Option<String>) -> TurnRecord {
-        let Arrival { message, place, channel, author, requester, .. } = self.arrival.clone();
+    pub(super) fn record(
+        &self,
+        identity: &Identity,
+        outcome: Outcome,
+        error: Option<String>,
+    ) -> TurnRecord {
+        let Arrival {
+            message,
+            place,
+            channel,
+            author,
+            requester,
+            ..
+        } = self.arrival.clone();
         TurnRecord {
             record_version: RECORD_VERSION,
             id: message,

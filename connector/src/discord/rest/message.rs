@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::discord::snowflake::Snowflake;
+use crate::visible::is_blank;
 
 /// Discord counts code points (DESIGN section 7, row 12).
 pub const CONTENT_MAX: usize = 2000;
@@ -138,20 +139,13 @@ impl fmt::Debug for EditMessage {
 
 fn sendable(content: String) -> Result<String, BadMessage> {
     let length = content.chars().count();
-    if content.chars().all(is_unseen) {
+    if is_blank(&content) {
         return Err(BadMessage::Blank);
     }
     if length > CONTENT_MAX {
         return Err(BadMessage::TooLong(length));
     }
     Ok(content)
-}
-
-/// White space, controls and the characters of no width: Discord refuses a text of the first, and shows nothing for the others.
-fn is_unseen(character: char) -> bool {
-    character.is_whitespace()
-        || character.is_control()
-        || matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
 #[cfg(test)]
