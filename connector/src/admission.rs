@@ -279,7 +279,7 @@ mod tests {
         );
         assert_eq!(
             outcome(
-                json!({ "author": { "id": "30", "system": true } }),
+                &json!({ "author": { "id": "30", "system": true } }),
                 Place::Unseen
             ),
             "bot"
