@@ -2,6 +2,7 @@
 
 use std::{fmt, io, sync::Arc};
 
+use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
 use hyper::{
     Request, Response,
@@ -120,11 +121,13 @@ impl Answer {
             .builder()
             .header(header::CONTENT_LENGTH, self.body.len());
         let half = Bytes::copy_from_slice(&self.body.as_bytes()[..self.body.len() / 2]);
-        let broken = io::Error::from(io::ErrorKind::ConnectionReset);
-        let parts = StreamBody::new(futures_util::stream::iter([
-            Ok(Frame::data(half)),
-            Err(broken),
-        ]));
+        let broken = async {
+            // What is written leaves only when the body has nothing more to give for the moment; an error at once would take it along.
+            tokio::task::yield_now().await;
+            Err(io::Error::from(io::ErrorKind::ConnectionReset))
+        };
+        let first = futures_util::stream::iter([Ok(Frame::data(half))]);
+        let parts = StreamBody::new(first.chain(futures_util::stream::once(broken)));
         builder
             .body(BodyExt::boxed(parts))
             .expect("statuses and headers here are well formed")
