@@ -4,13 +4,7 @@
 //! Landlock and the filter cover each other in places, so Landlock's denials are cut with the filter set to let everything
 //! through, and the filter's with Landlock in force.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
-
+use self::stage::{Stage, in_child};
 use crate::call::Call;
 use crate::files::DeniedRight;
 use crate::ports::{DeniedNet, DeniedScope};
@@ -98,40 +92,34 @@ impl Profile {
     }
 }
 
-/// Folders for one profile's reach and, beside them, ground outside it.
-struct Stage {
-    folder: TempDir,
+#[path = "../tests/inside/stage.rs"]
+#[expect(
+    dead_code,
+    reason = "these children are not talked to, those of the integration tests are"
+)]
+mod stage;
+
+/// A stage for each profile's reach and, beside it, ground outside.
+fn stage() -> Stage {
+    let stage = Stage::with_folders(&[
+        "read",
+        "write",
+        "state",
+        "data/pi",
+        "data/broker",
+        "sessions",
+        "install",
+        "run",
+        "outside",
+    ]);
+    // A program that may be read and not run, for the row on executing: elsewhere reading is denied already.
+    for root in ["read", "install"] {
+        std::fs::copy("/bin/true", stage.path(root).join("program")).unwrap();
+    }
+    stage
 }
 
 impl Stage {
-    fn build() -> Stage {
-        let stage = Stage {
-            folder: TempDir::new().unwrap(),
-        };
-        for name in [
-            "read",
-            "write",
-            "state",
-            "data/pi",
-            "data/broker",
-            "sessions",
-            "install",
-            "run",
-            "outside",
-        ] {
-            std::fs::create_dir_all(stage.path(name)).unwrap();
-        }
-        // A program that may be read and not run, for the row on executing: elsewhere reading is denied already.
-        for root in ["read", "install"] {
-            std::fs::copy("/bin/true", stage.path(root).join("program")).unwrap();
-        }
-        stage
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     /// `/dev` is among the roots so that a device can be opened at all, which the row on device controls is about.
     fn broker(&self) -> Profile {
         profiles::broker(&BrokerReach {
@@ -166,60 +154,23 @@ impl Stage {
 }
 
 /// Enters `cut` in a child and tells which attempts that the `whole` profile calls for did not go as expected.
-fn broken_rows(whole: &Profile, cut: &Profile, outside: &Path, program: &Path) -> Vec<String> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for the two descriptors.
-    let opened = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
-    assert_eq!(opened, 0);
-    // SAFETY: both were just opened and belong to nobody else.
-    let (mut reader, writer) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
-    // SAFETY: the child is a copy with one thread. It allocates, which glibc keeps safe across a fork, and touches no lock
-    // of the test harness; it ends by _exit.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        0 => {
-            let verdict = try_inside(whole, cut, outside, program)
-                .unwrap_or_else(|error| format!("{error}\n"));
-            let _ = (&writer).write_all(verdict.as_bytes());
-            // SAFETY: ends the child at once, without the harness's destructors.
-            unsafe { libc::_exit(0) }
+fn broken_rows(whole: &Profile, cut: &Profile, stage: &Stage, program: &str) -> Vec<String> {
+    in_child(|parent| {
+        let ground = Ground::lay(&stage.path("outside")).unwrap();
+        let mut entered = cut
+            .prepare(RequiredAbi::default())
+            .unwrap()
+            .enter()
+            .unwrap();
+        entered.profile = whole.on(entered.abi()).0;
+        let program = Probe::exec_denied(&stage.path(program));
+        for row in selftest::run(&entered, Some(&ground), &[program]).broken() {
+            parent.say(&format!(
+                "{}: {} instead of {}",
+                row.attempt, row.answer, row.expected
+            ));
         }
-        child => {
-            drop(writer);
-            let mut rows = String::new();
-            reader.read_to_string(&mut rows).unwrap();
-            // SAFETY: waits for our own child and asks for no status.
-            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-            assert!(
-                rows.ends_with("end\n"),
-                "the child did not come to its end: {rows}"
-            );
-            rows.lines()
-                .filter(|row| *row != "end")
-                .map(str::to_owned)
-                .collect()
-        }
-    }
-}
-
-fn try_inside(
-    whole: &Profile,
-    cut: &Profile,
-    outside: &Path,
-    program: &Path,
-) -> Result<String, crate::SandboxError> {
-    let ground = Ground::lay(outside)?;
-    let mut entered = cut.prepare(RequiredAbi::default())?.enter()?;
-    entered.profile = whole.on(entered.abi()).0;
-    let report = selftest::run(&entered, Some(&ground), &[Probe::exec_denied(program)]);
-    assert!(report.attempts() > 0);
-    let rows = report.broken().map(|row| {
-        format!(
-            "{}: {} instead of {}\n",
-            row.attempt, row.answer, row.expected
-        )
-    });
-    Ok(rows.chain(["end\n".to_owned()]).collect())
+    })
 }
 
 /// Whether the running kernel holds the row; the others are on the list for newer ones.
@@ -238,11 +189,9 @@ fn held_here(cut: &Cut) -> bool {
 
 /// The names of the denials whose cut nobody notices, after the whole profile was found to hold.
 fn unnoticed_cuts(profile_of: fn(&Stage) -> Profile, program: &str) -> Vec<String> {
-    let stage = Stage::build();
+    let stage = stage();
     let profile = profile_of(&stage);
-    let broken = |whole: &Profile, cut: &Profile| {
-        broken_rows(whole, cut, &stage.path("outside"), &stage.path(program))
-    };
+    let broken = |whole: &Profile, cut: &Profile| broken_rows(whole, cut, &stage, program);
     let landlock = profile.landlock_alone();
     assert_eq!(
         broken(&profile, &profile),
