@@ -65,18 +65,22 @@ impl Exit {
 }
 
 /// Breaks text at spaces so that no line is longer than `width` characters, a single longer word excepted: paths and
-/// ids stay whole, so that they can be copied. Line breaks in the text are kept.
+/// ids stay whole, so that they can be copied. Line breaks in the text are kept, and so is what a line is set in by.
 pub fn wrap(text: &str, width: usize) -> String {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-                lines.push(std::mem::take(&mut line));
-            } else if !line.is_empty() {
+        let words = paragraph.trim_start();
+        let set_in = &paragraph[..paragraph.len() - words.len()];
+        let mut line = set_in.to_owned();
+        for word in words.split(' ') {
+            if line.len() == set_in.len() {
+                line.push_str(word);
+            } else if line.chars().count() + 1 + word.chars().count() <= width {
                 line.push(' ');
+                line.push_str(word);
+            } else {
+                lines.push(std::mem::replace(&mut line, format!("{set_in}{word}")));
             }
-            line.push_str(word);
         }
         lines.push(line);
     }
@@ -94,6 +98,10 @@ mod tests {
         assert_eq!(
             wrap(text, 20),
             "The binding is held\nby pid 4121. Use\n`stop` to end it.\nSecond line."
+        );
+        assert_eq!(
+            wrap("one:\n  two three four", 11),
+            "one:\n  two three\n  four"
         );
         assert_eq!(
             wrap("a /long/path/that/is/whole b", 8),

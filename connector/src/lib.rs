@@ -6,12 +6,14 @@
 pub mod admission;
 pub mod binding;
 pub mod broker;
+pub mod commands;
 pub mod delivery;
 pub mod discord;
 pub mod engine;
 pub mod exit;
 pub mod fixed;
 pub mod journal;
+pub mod owner;
 pub mod paths;
 pub mod prompt;
 pub mod seat;
