@@ -253,6 +253,33 @@ fn a_flood_of_requests_for_beats_is_not_answered_beyond_our_own_limit() {
 }
 
 #[test]
+fn a_new_connection_has_its_own_send_limit() {
+    let mut gateway = in_session();
+    for _ in 0..500 {
+        gateway.handle(Input::Frame(Inbound::HeartbeatRequest), at(5));
+    }
+    run(
+        &mut gateway,
+        [
+            (Input::Cut, 6),
+            (Input::Timer(Timer::Retry), 7),
+            (Input::Opened, 7),
+            (hello(), 7),
+        ],
+    );
+
+    let answers: usize = (0..500)
+        .map(|_| {
+            gateway
+                .handle(Input::Frame(Inbound::HeartbeatRequest), at(8))
+                .len()
+        })
+        .sum();
+
+    assert_eq!(answers, 109, "110 less the RESUME");
+}
+
+#[test]
 fn d_29_silence_over_one_interval_is_a_dead_socket_and_the_session_is_kept() {
     let mut gateway = in_session();
 
