@@ -9,14 +9,13 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::SandboxError;
 use crate::launch::Launch;
-use crate::process::{self, Limits};
-use crate::{profiles, selftest};
+use crate::{process, profiles, selftest};
 
 /// The descriptor the engine finds its connection at.
 const CONNECTION: RawFd = 3;
 
-/// Enough for pi and its sessions; a runaway ends with an error of its own.
-const LIMITS: Limits = Limits { descriptors: 1024 };
+/// Open descriptors of the engine: enough for pi and its sessions; a runaway ends with an error of its own.
+const DESCRIPTORS: u64 = 1024;
 
 /// Opens the connection, hardens and limits itself, closes every descriptor but 0, 1, 2 and the connection, enters the
 /// engine's profile, tries it, and becomes node. Returns only when a step failed; the caller prints the sentence and exits
@@ -34,7 +33,7 @@ fn enter(
     let launch = Launch::parse(line)?;
     process::harden_process()?;
     process::die_with_parent()?;
-    LIMITS.set()?;
+    process::limit_descriptors(DESCRIPTORS)?;
     let kept = match &launch.connect {
         Some(socket) => {
             let connection = UnixStream::connect(socket).map_err(|cause| SandboxError::Path {

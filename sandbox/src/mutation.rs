@@ -4,6 +4,8 @@
 //! Landlock and the filter cover each other in places, so Landlock's denials are cut with the filter set to let everything
 //! through, and the filter's with Landlock in force.
 
+use landlock::ABI;
+
 use self::stage::{Stage, in_child};
 use crate::call::Call;
 use crate::files::DeniedRight;
@@ -11,7 +13,7 @@ use crate::ports::{DeniedNet, DeniedScope};
 use crate::profile::{ExecutableMemory, Unlisted};
 use crate::profiles::{self, BrokerReach, ConnectorReach, EngineReach};
 use crate::selftest::{self, Ground, Probe};
-use crate::{Profile, RequiredAbi};
+use crate::{Fence, Profile, RequiredAbi};
 
 /// One denial of a profile.
 #[derive(Debug, Clone, Copy)]
@@ -221,6 +223,39 @@ fn unnoticed_cuts(profile_of: fn(&Stage) -> Profile, program: &str) -> Vec<Strin
 
 /// The kernel denies this in every domain, whether a ruleset names it or not; the row is there for the reader.
 const DENIED_ANYWAY: &str = "link or rename across folders";
+
+/// The rows an older kernel could hold, on this one; and the names of those it could not.
+fn unheld_at(profile: &Profile, abi: ABI, stage: &Stage) -> Vec<String> {
+    in_child(|parent| {
+        let ground = Ground::lay(&stage.path("outside")).unwrap();
+        let entered = Fence::build(profile, abi).unwrap().enter().unwrap();
+        let report = selftest::run(&entered, Some(&ground), &[]);
+        assert!(report.holds(), "{report}");
+        assert_eq!(entered.abi(), abi as u32);
+        entered.unheld().iter().for_each(|name| parent.say(name));
+    })
+}
+
+#[test]
+fn a_119_a_lowered_requirement_gives_a_fence_that_says_what_it_does_not_hold() {
+    let stage = stage();
+    let newer = ["connect to pathname sockets", "UDP send", "UDP bind"];
+    let scopes = [
+        "signals to processes outside",
+        "abstract sockets of processes outside",
+    ];
+    for profile in [stage.broker(), stage.connector(), stage.engine()] {
+        assert_eq!(unheld_at(&profile, ABI::V6, &stage), newer);
+        assert_eq!(
+            unheld_at(&profile, ABI::V5, &stage),
+            [&newer[..], &scopes].concat()
+        );
+        assert_eq!(
+            unheld_at(&profile, ABI::V4, &stage),
+            [&["ioctl on devices"], &newer[..], &scopes].concat()
+        );
+    }
+}
 
 #[test]
 fn each_denial_of_the_broker_is_needed_and_tried() {

@@ -98,13 +98,13 @@ impl Profile {
     fn print_refusals(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nrefused whatever is allowed above")?;
         for row in &self.refusals {
+            print_calls(f, &row.calls, "  ")?;
             let when = if row.when.is_empty() {
                 "always"
             } else {
                 row.when
             };
-            writeln!(f, "  {}, {when}: {}", row.answer.name(), row.why)?;
-            print_calls(f, &row.calls, "    ")?;
+            writeln!(f, "    {when}: {} ({})", row.why, row.answer.name())?;
         }
         Ok(())
     }

@@ -34,25 +34,24 @@ pub(crate) fn die_with_parent() -> Result<(), SandboxError> {
     )
 }
 
-/// Upper bounds a program starts with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
-    /// Open descriptors at one time.
-    pub(crate) descriptors: u64,
-}
-
-impl Limits {
-    /// Sets them, hard and soft; nothing started from here can raise them again.
-    ///
-    /// # Errors
-    /// [`SandboxError::Step`] when the kernel refuses, for example above the hard limit that is already in force.
-    pub(crate) fn set(self) -> Result<(), SandboxError> {
-        limit(
-            "set the descriptor limit",
-            libc::RLIMIT_NOFILE,
-            self.descriptors,
-        )
+/// Lets this process and what it starts hold at most `most` open descriptors, and fewer where a lower bound is in force.
+///
+/// # Errors
+/// [`SandboxError::Step`] when the kernel refuses.
+pub(crate) fn limit_descriptors(most: u64) -> Result<(), SandboxError> {
+    let mut now = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `now` is a live rlimit for the kernel to fill.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut now) } != 0 {
+        return Err(SandboxError::last("read the descriptor limit"));
     }
+    limit(
+        "set the descriptor limit",
+        libc::RLIMIT_NOFILE,
+        most.min(now.rlim_max),
+    )
 }
 
 /// Closes every descriptor from `first` on, so that a child has only what it was handed.

@@ -1,8 +1,9 @@
 //! A piece of ground outside the fence: files of ours that may be lost, so that an attempt to remove or cut a file proves
 //! something and costs nothing.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,13 +15,16 @@ use crate::error::SandboxError;
 pub struct Ground {
     folder: PathBuf,
     socket_name: String,
+    /// Held while attempts are made here: the broker and the connector of a binding may use the same ground.
+    _ours: File,
     /// Held so that the name is taken; nobody accepts.
     _listener: UnixListener,
 }
 
 impl Ground {
     /// Lays `selftest/` in `outside`, a folder this user may write and the fence will not grant (the runtime folder serves).
-    /// What an earlier start left there is removed first.
+    /// What an earlier start left there is removed first. Waits while another process holds the same ground; drop the value
+    /// once the self-test is done.
     ///
     /// # Errors
     /// [`SandboxError::Step`] when it cannot be made.
@@ -29,6 +33,11 @@ impl Ground {
             step: "lay the ground of the self-test",
             cause,
         };
+        let ours = File::create(outside.join("selftest.lock")).map_err(failed)?;
+        // SAFETY: a live descriptor and a number.
+        if unsafe { libc::flock(ours.as_raw_fd(), libc::LOCK_EX) } != 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
         let folder = outside.join("selftest");
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -46,6 +55,7 @@ impl Ground {
         Ok(Ground {
             folder,
             socket_name,
+            _ours: ours,
             _listener: listener,
         })
     }

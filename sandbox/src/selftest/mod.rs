@@ -3,6 +3,7 @@
 //! nobody tries cannot exist.
 
 mod ground;
+mod outside;
 mod probe;
 mod report;
 mod rows;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 
@@ -94,7 +95,9 @@ fn reading_and_replacing_files_works_inside() {
             .create(true)
             .open(stage.path("state/ledger.jsonl"))
             .unwrap();
-        ledger.lock().unwrap();
+        // SAFETY: a live descriptor and a number.
+        let locked = unsafe { libc::flock(ledger.as_raw_fd(), libc::LOCK_EX) };
+        assert_eq!(locked, 0);
         ledger.write_all(b"{}\n").unwrap();
         ledger.sync_data().unwrap();
         ledger.set_len(0).unwrap();
@@ -139,7 +142,6 @@ fn a_write_cannot_reach_from_one_folder_into_another_or_make_one() {
 fn a_descriptor_from_before_opens_nothing_below_it_afterwards() {
     let stage = stage();
     in_child(|_| {
-        use std::os::fd::AsRawFd;
         let folder = File::open(stage.path("secrets")).unwrap();
         enter(&profile(&stage));
         // SAFETY: a live folder and a NUL-ended name.

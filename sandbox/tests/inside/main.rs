@@ -12,6 +12,7 @@
 mod broker;
 mod confine;
 mod connector;
+mod engine;
 mod old_kernel;
 mod stage;
 
