@@ -100,7 +100,7 @@ pub(crate) const FILE_WRITE: Group = Group {
 
 pub(crate) const FOLDERS: Group = Group {
     name: "folders",
-    why: "folders of its own, write-once records by link, copies, and the time stamps lock files are kept alive by",
+    why: "folders of its own, write-once records by link, copies, and the time stamps that keep lock files alive (Landlock looks at none)",
     calls: calls!(SYS_mkdirat SYS_linkat SYS_chdir SYS_fchdir SYS_utimensat SYS_copy_file_range SYS_sendfile),
     x86_64: x86_64_calls!(SYS_mkdir SYS_rmdir SYS_link),
 };

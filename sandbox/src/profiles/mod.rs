@@ -169,6 +169,21 @@ mod tests {
         }
     }
 
+    /// The filter library reads "no condition" as always, and a further condition on the same call would replace it.
+    #[test]
+    fn a_call_refused_always_has_no_second_row() {
+        for profile in examples() {
+            let always = profile.refusals.iter().filter(|row| row.any_of.is_empty());
+            for call in always.flat_map(|row| &row.calls) {
+                let rows = profile
+                    .refusals
+                    .iter()
+                    .filter(|row| row.calls.contains(call));
+                assert_eq!(rows.count(), 1, "{}: {}", profile.name(), call.name());
+            }
+        }
+    }
+
     #[test]
     fn every_refusal_can_be_tried() {
         for profile in examples() {

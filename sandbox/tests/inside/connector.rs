@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixListener;
 
 use mosaic_sandbox::profiles::{self, ConnectorReach, EngineReach};
@@ -179,6 +179,8 @@ fn the_control_socket_discords_port_and_a_resolvers_datagrams_are_reached_and_no
             );
         });
         assert_eq!(errno(TcpStream::connect(closed)), Some(libc::EACCES));
+        let names = ("localhost", api.port()).to_socket_addrs().unwrap();
+        assert!(names.into_iter().any(|address| address == api));
         // Binding a datagram socket is what its library does first; the fence has no bind, so it must go without.
         assert_eq!(errno(UdpSocket::bind("127.0.0.1:0")), Some(libc::ENOSYS));
         // SAFETY: plain numbers; the descriptor is left to the end of the process.
