@@ -224,10 +224,10 @@ mod tests {
         let acts: [(&str, Act); 6] = [
             ("a second line", |brake| brake.pull("operator").unwrap()),
             ("an emptied file", |brake| {
-                fs::write(brake.path(), "").unwrap()
+                fs::write(brake.path(), "").unwrap();
             }),
             ("other words", |brake| {
-                fs::write(brake.path(), "recoverY\n").unwrap()
+                fs::write(brake.path(), "recoverY\n").unwrap();
             }),
             ("a new file with the same words", |brake| {
                 fs::write(brake.path().with_file_name("new"), "recovery\n").unwrap();
