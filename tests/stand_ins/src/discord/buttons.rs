@@ -345,7 +345,11 @@ mod tests {
             ["Not yours to approve."]
         );
         let listed = world
-            .read_back(private[0].channel, crate::discord::deeds::Slice::Newest, 50)
+            .read_back(
+                private[0].channel,
+                crate::discord::history::Slice::Newest,
+                50,
+            )
             .expect("listed");
         assert_eq!(listed.as_array().map(Vec::len), Some(1));
     }

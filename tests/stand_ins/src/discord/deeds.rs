@@ -1,4 +1,5 @@
-//! What the bot may do to messages, with every rule that can stand against it (discord-api, sections 2 and 3). Knows no HTTP.
+//! What the bot may do in a channel, with every rule that can stand against it (discord-api, sections 2 and 3). Knows no HTTP; reading
+//! back is in `history.rs`.
 
 use serde_json::{Value, json};
 
@@ -13,15 +14,6 @@ use super::{
     world::{Event, World, intents},
 };
 
-/// Which part of a channel to read back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Slice {
-    Newest,
-    Before(Snowflake),
-    After(Snowflake),
-    Around(Snowflake),
-}
-
 impl World {
     /// A channel the bot can see.
     pub(super) fn visible_channel(&self, id: Snowflake) -> Result<&Channel, Refusal> {
@@ -34,7 +26,7 @@ impl World {
     }
 
     /// A message that is still there, in a channel the bot can see.
-    fn standing_message(
+    pub(super) fn standing_message(
         &self,
         channel: Snowflake,
         id: Snowflake,
@@ -263,70 +255,6 @@ impl World {
             channel: Some(channel),
             data,
         });
-    }
-
-    /// One message, read back.
-    pub(super) fn read_message(&self, channel: Snowflake, id: Snowflake) -> Result<Value, Refusal> {
-        let message = self.standing_message(channel, id)?;
-        if !self
-            .visible_channel(channel)?
-            .permissions()
-            .has(Permissions::READ_MESSAGE_HISTORY)
-        {
-            return Err(Refusal::missing_access());
-        }
-        Ok(self.message_object(message, View::Listed))
-    }
-
-    /// The messages nearest to the slice's edge, newest first. Without the permission to read history the list is empty, not an error.
-    pub(super) fn read_back(
-        &self,
-        channel: Snowflake,
-        slice: Slice,
-        limit: usize,
-    ) -> Result<Value, Refusal> {
-        if !self
-            .visible_channel(channel)?
-            .permissions()
-            .has(Permissions::READ_MESSAGE_HISTORY)
-        {
-            return Ok(json!([]));
-        }
-        let standing = self.messages.values().filter(|message| {
-            message.channel == channel && !message.deleted && !message.is_ephemeral()
-        });
-        let mut found: Vec<&StoredMessage> = match slice {
-            Slice::Newest => standing.rev().take(limit).collect(),
-            Slice::Before(edge) => standing
-                .rev()
-                .filter(|message| message.id < edge)
-                .take(limit)
-                .collect(),
-            Slice::After(edge) => standing
-                .filter(|message| message.id > edge)
-                .take(limit)
-                .collect(),
-            Slice::Around(middle) => {
-                let (newer, older) = (limit / 2, limit.div_ceil(2));
-                let above = standing
-                    .clone()
-                    .filter(|message| message.id > middle)
-                    .take(newer);
-                above
-                    .chain(
-                        standing
-                            .rev()
-                            .filter(|message| message.id <= middle)
-                            .take(older),
-                    )
-                    .collect()
-            }
-        };
-        found.sort_by_key(|message| std::cmp::Reverse(message.id));
-        Ok(found
-            .into_iter()
-            .map(|message| self.message_object(message, View::Listed))
-            .collect())
     }
 
     /// Puts the bot's reaction on a message; doing it again changes nothing.
@@ -615,34 +543,6 @@ mod tests {
             world.post(shut, &text("x"), now),
             Err(Refusal::thread_locked())
         );
-    }
-
-    #[tokio::test]
-    async fn reading_back_starts_at_the_edge_and_lists_newest_first() {
-        let mut world = world(Discord::guild("Acme").channel("ideas"));
-        let (ideas, now) = (world.channel_named("ideas").id, Now::read());
-        let ids: Vec<Snowflake> = (0..5)
-            .map(|n| {
-                id_of(
-                    &world
-                        .post(ideas, &text(&n.to_string()), now)
-                        .expect("posted"),
-                )
-            })
-            .collect();
-        let contents = |slice, limit| -> Vec<String> {
-            let list = world.read_back(ideas, slice, limit).expect("listed");
-            list.as_array()
-                .expect("a list")
-                .iter()
-                .map(|message| message["content"].as_str().expect("text").to_owned())
-                .collect()
-        };
-
-        assert_eq!(contents(Slice::Newest, 2), ["4", "3"]);
-        assert_eq!(contents(Slice::After(ids[0]), 2), ["2", "1"]);
-        assert_eq!(contents(Slice::Before(ids[2]), 50), ["1", "0"]);
-        assert_eq!(contents(Slice::Around(ids[2]), 3), ["3", "2", "1"]);
     }
 
     #[tokio::test]

@@ -21,6 +21,7 @@ mod deeds;
 mod draft;
 mod fault;
 mod gateway;
+mod history;
 mod message;
 mod nonce;
 mod people;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Endpoint, front::Answer, routes::Matched};
+use super::{Endpoint, answer::Answer, routes::Matched};
 use crate::discord::{
-    deeds::Slice,
     gateway::application_flags,
+    history::Slice,
     permissions::Permissions,
     places::ChannelKind,
     record::RecordedRequest,

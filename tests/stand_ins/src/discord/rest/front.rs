@@ -1,18 +1,15 @@
 //! The door of the REST side: reads a request, keeps it, and lets the right answer out, or what a planned mishap leaves of it.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use futures_util::StreamExt;
-use http_body_util::{BodyExt, Full, Limited, StreamBody, combinators::BoxBody};
-use hyper::{
-    Request, Response,
-    body::{Bytes, Frame, Incoming},
-    header,
-};
-use serde_json::{Value, json};
+use http_body_util::{BodyExt, Limited};
+use hyper::{Request, Response, body::Incoming, header};
+use serde_json::json;
 
 use super::{
-    Endpoint, answers,
+    Endpoint,
+    answer::{Answer, Body},
+    answers,
     limits::refused_headers,
     routes::{self, Matched},
 };
@@ -29,8 +26,6 @@ use crate::discord::{
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
 const BASE: &str = "/api/v10/";
 
-pub(in crate::discord) type Body = BoxBody<Bytes, io::Error>;
-
 /// No answer is given: the connection is closed in its place.
 #[derive(Debug)]
 pub(in crate::discord) struct Withheld;
@@ -42,97 +37,6 @@ impl fmt::Display for Withheld {
 }
 
 impl std::error::Error for Withheld {}
-
-/// An answer before it is put on the wire.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::discord) struct Answer {
-    pub(super) status: u16,
-    pub(super) content_type: Option<&'static str>,
-    pub(super) body: String,
-    pub(super) headers: Vec<(&'static str, String)>,
-}
-
-impl Answer {
-    pub(super) fn json(status: u16, body: &Value) -> Self {
-        // Exactly this content type: with a charset some libraries take the body for text (H2).
-        Answer {
-            status,
-            content_type: Some("application/json"),
-            body: body.to_string(),
-            headers: Vec::new(),
-        }
-    }
-
-    pub(super) fn nothing() -> Self {
-        Answer {
-            status: 204,
-            content_type: None,
-            body: String::new(),
-            headers: Vec::new(),
-        }
-    }
-
-    pub(super) fn refusal(refusal: &Refusal) -> Self {
-        Answer::json(refusal.status, &refusal.body())
-    }
-
-    /// A page as proxies in front of the API make it.
-    pub(in crate::discord) fn page(status: u16) -> Self {
-        let body = format!(
-            "<html>\r\n<head><title>{status}</title></head>\r\n<body>\r\n<center><h1>{status}</h1></center>\r\n</body>\r\n</html>\r\n"
-        );
-        Answer {
-            status,
-            content_type: Some("text/html"),
-            body,
-            headers: Vec::new(),
-        }
-    }
-
-    pub(super) fn with(
-        mut self,
-        headers: impl IntoIterator<Item = (&'static str, String)>,
-    ) -> Self {
-        self.headers.extend(headers);
-        self
-    }
-
-    fn builder(&self) -> hyper::http::response::Builder {
-        let mut builder = Response::builder().status(self.status);
-        if let Some(content_type) = self.content_type {
-            builder = builder.header(header::CONTENT_TYPE, content_type);
-        }
-        self.headers.iter().fold(builder, |builder, (name, value)| {
-            builder.header(*name, value)
-        })
-    }
-
-    pub(in crate::discord) fn into_response(self) -> Response<Body> {
-        let builder = self.builder();
-        let body = Full::new(Bytes::from(self.body)).map_err(|never| match never {});
-        builder
-            .body(BodyExt::boxed(body))
-            .expect("statuses and headers here are well formed")
-    }
-
-    /// Promises the whole body, gives half of it and breaks off.
-    fn into_cut_response(self) -> Response<Body> {
-        let builder = self
-            .builder()
-            .header(header::CONTENT_LENGTH, self.body.len());
-        let half = Bytes::copy_from_slice(&self.body.as_bytes()[..self.body.len() / 2]);
-        let broken = async {
-            // What is written leaves only when the body has nothing more to give for the moment; an error at once would take it along.
-            tokio::task::yield_now().await;
-            Err(io::Error::from(io::ErrorKind::ConnectionReset))
-        };
-        let first = futures_util::stream::iter([Ok(Frame::data(half))]);
-        let parts = StreamBody::new(first.chain(futures_util::stream::once(broken)));
-        builder
-            .body(BodyExt::boxed(parts))
-            .expect("statuses and headers here are well formed")
-    }
-}
 
 /// Attends to one request, from reading it to letting go of its answer.
 pub(in crate::discord) async fn attend(
@@ -278,12 +182,14 @@ fn answer(
     now: Now,
     skew: f64,
 ) -> Answer {
-    if !request.header("user-agent").is_some_and(is_bot_agent) {
+    let has_secret_path = matched
+        .as_ref()
+        .is_ok_and(|matched| matched.endpoint.has_secret_path());
+    let agent = request.header("user-agent");
+    if !has_secret_path && !agent.is_some_and(is_bot_agent) {
         world.surprise(format!(
             "{} {} with the user agent {:?}",
-            request.method,
-            request.path,
-            request.header("user-agent")
+            request.method, request.path, agent
         ));
         return Answer::refusal(&Refusal::blocked_agent());
     }
@@ -391,6 +297,26 @@ mod tests {
                 Answer::refusal(&Refusal::blocked_agent())
             );
         }
+    }
+
+    #[tokio::test]
+    async fn a_callback_needs_neither_agent_nor_token() {
+        let mut world = world();
+        let headers = [
+            ("content-type", "application/json"),
+            ("content-length", "10"),
+        ];
+        let answer = ask(
+            &mut world,
+            "POST",
+            "interactions/7/secret/callback",
+            &headers,
+            "{\"type\":6}",
+        );
+        assert_eq!(
+            answer.body,
+            Refusal::unknown_interaction().body().to_string()
+        );
     }
 
     #[tokio::test]

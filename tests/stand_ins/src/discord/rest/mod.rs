@@ -1,6 +1,7 @@
-//! The REST side: what it can be asked (`routes.rs`), how a request comes in and an answer leaves or fails to (`front.rs`), what is answered
-//! (`answers.rs`), and how often one may ask (`limits.rs`).
+//! The REST side: what it can be asked (`routes.rs`), how a request comes in and an answer leaves or fails to (`front.rs`, `answer.rs`), what is
+//! answered (`answers.rs`), and how often one may ask (`limits.rs`).
 
+mod answer;
 mod answers;
 mod front;
 mod limits;
@@ -8,6 +9,7 @@ mod routes;
 
 pub use self::routes::Endpoint;
 pub(super) use self::{
-    front::{Answer, Body, Withheld, attend},
+    answer::{Answer, Body},
+    front::{Withheld, attend},
     limits::Buckets,
 };

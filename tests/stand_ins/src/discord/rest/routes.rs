@@ -140,16 +140,19 @@ const ROUTES: &[Route] = &[
 ];
 
 impl Endpoint {
-    /// Whether the path itself is the secret, so that no token is asked for.
-    pub(super) fn needs_token(self) -> bool {
-        !matches!(
+    /// Whether the path itself holds a secret, which stands for the caller in place of token and user agent.
+    pub(super) fn has_secret_path(self) -> bool {
+        matches!(
             self,
-            Endpoint::Gateway
-                | Endpoint::Callback
+            Endpoint::Callback
                 | Endpoint::GetOriginal
                 | Endpoint::EditOriginal
                 | Endpoint::FollowUp
         )
+    }
+
+    pub(super) fn needs_token(self) -> bool {
+        self != Endpoint::Gateway && !self.has_secret_path()
     }
 }
 
@@ -192,6 +195,8 @@ pub(super) fn find(method: &str, path: &str) -> Result<Matched, Refusal> {
 type Holes = (Vec<Snowflake>, String);
 
 /// Lays the segments over a pattern: `None` where they do not fit, a refusal where an id is none.
+///
+/// Segments are decoded first, the literal ones too: clients send `%40original` as well as `@original`.
 fn fit(pattern: &str, segments: &[&str]) -> Option<Result<Holes, Refusal>> {
     let (mut ids, mut text) = (Vec::new(), String::new());
     let mut bad_id = None;
@@ -200,17 +205,14 @@ fn fit(pattern: &str, segments: &[&str]) -> Option<Result<Holes, Refusal>> {
         return None;
     }
     for (expected, segment) in expected.into_iter().zip(segments) {
+        let segment = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
         match expected {
-            "{}" => match Snowflake::parse(segment) {
+            "{}" => match Snowflake::parse(&segment) {
                 Some(id) => ids.push(id),
-                None => bad_id = Some(*segment),
+                None => bad_id = Some(segment),
             },
-            "{text}" => {
-                text = percent_encoding::percent_decode_str(segment)
-                    .decode_utf8_lossy()
-                    .into_owned();
-            }
-            literal if literal == *segment => {}
+            "{text}" => text = segment.into_owned(),
+            literal if literal == segment => {}
             _ => return None,
         }
     }
@@ -237,6 +239,15 @@ mod tests {
                 ids: vec![Snowflake(7), Snowflake(8)],
                 text: "👀".into()
             })
+        );
+    }
+
+    #[test]
+    fn an_encoded_literal_is_the_literal() {
+        let encoded = find("PATCH", "webhooks/7/token/messages/%40original");
+        assert_eq!(
+            encoded.map(|matched| matched.endpoint),
+            Ok(Endpoint::EditOriginal)
         );
     }
 
