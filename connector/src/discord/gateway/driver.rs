@@ -15,8 +15,9 @@ use tokio::task::{JoinHandle, unconstrained};
 use tokio::time::{Instant, sleep_until};
 
 use super::loss::{Loss, OpenFault};
-use super::machine::{Action, Input, Machine, Now, Pulse, Timer};
+use super::machine::Machine;
 use super::socket::Socket;
+use super::step::{Action, Input, Now, Pulse, Timer};
 use super::{GatewayConfig, GatewayEvent, wire};
 use crate::discord::address::{ApiBase, GatewayUrl};
 use crate::discord::install_tls;

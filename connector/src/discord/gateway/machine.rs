@@ -1,5 +1,5 @@
 //! The gateway protocol as a value: what happened goes in with the time, what to do comes out. It owns no socket, clock or dice.
-//! The rules are `reference/discord-api.md` sections 5 and 6; a test line below is one step of a connection's life.
+//! The rules are `reference/discord-api.md` sections 5 and 6; a line of its tests is one step of a connection's life.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::close_code::{self, COMING_BACK, GOODBYE, Next};
 use super::heartbeat::{Heartbeat, Tick};
 use super::loss::{Down, Loss, OpenFault};
 use super::send_limit::{SendLimit, Urgency};
-use super::wire::{Dispatch, Inbound, Malformed, Outbound, Ready};
+use super::step::{Action, Input, Now, Pulse, Timer};
+use super::wire::{Dispatch, Inbound, Outbound, Ready};
 use crate::discord::address::{ApiBase, GatewayUrl};
 use crate::discord::model::SessionStartLimit;
 use crate::discord::rest::RestError;
@@ -31,66 +32,6 @@ const SESSION_REFUSED_WAIT: Duration = Duration::from_secs(1);
 /// After an answer that blames this program or host, and no time was told.
 const BLOCKED_WAIT: Duration = Duration::from_secs(60);
 const HTTP_UNAUTHORIZED: u16 = 401;
-
-/// The time since the driver began, and a fresh random fraction in `0..1` for the one decision that may need it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Now {
-    pub(super) at: Duration,
-    pub(super) chance: f64,
-}
-
-/// What happened.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Input {
-    Start,
-    /// The answer to [`Action::LookUp`].
-    LookedUp(Result<(GatewayUrl, SessionStartLimit), Loss>),
-    /// The answers to [`Action::Open`].
-    Opened,
-    OpenFailed(OpenFault),
-    Frame(Inbound),
-    /// A frame that cannot be read, on a stream that can.
-    Malformed(Malformed),
-    /// The stream itself cannot be read any more.
-    Broken(Malformed),
-    /// A close frame.
-    Closed {
-        code: u16,
-    },
-    /// The end without one.
-    Cut,
-    Timer(Timer),
-    Stop,
-}
-
-/// The alarms. Each is set at most once at a time; setting it again moves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// The next beat is due; `unread` says that frames wait to be read, perhaps the missing acknowledgement among them.
-    Heartbeat { unread: bool },
-    /// Hello or session are overdue.
-    Deadline,
-    /// IDENTIFY may be sent now.
-    Enter,
-    /// The pause between two connections is over.
-    Retry,
-}
-
-/// What to do, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
-    /// Ask REST for the gateway's address and budget.
-    LookUp,
-    Open(GatewayUrl),
-    Send(Outbound),
-    /// This connection is over, and its timers with it. The code goes out unless the other side ended it.
-    HangUp(Option<u16>),
-    Set(Timer, Duration),
-    Clear(Timer),
-    Deliver(GatewayEvent),
-    /// Nothing more will be done.
-    End,
-}
 
 /// The machine.
 #[derive(Debug)]
@@ -129,14 +70,6 @@ struct Session {
     /// Where to resume; `None` after opening it failed, or when READY named no address we would go to.
     url: Option<GatewayUrl>,
     seq: u64,
-}
-
-/// What a watchdog may know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pulse {
-    pub(super) live: bool,
-    pub(super) interval: Option<Duration>,
-    pub(super) acked_at: Option<Duration>,
 }
 
 impl Machine {

@@ -10,6 +10,7 @@ mod loss;
 mod machine;
 mod send_limit;
 mod socket;
+mod step;
 mod wire;
 
 pub use driver::{GatewayHandle, Health, spawn};

@@ -16,7 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 use super::close_code::NO_CODE;
 use super::loss::OpenFault;
-use super::machine::Input;
+use super::step::Input;
 use super::wire::{self, Malformed};
 use crate::discord::USER_AGENT;
 use crate::discord::address::GatewayUrl;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::discord::gateway::event::Event;
-use crate::discord::gateway::loss::Loss;
+use crate::discord::gateway::wire::Malformed;
 use crate::discord::model::User;
 
 const INTERVAL: Duration = Duration::from_secs(40);
