@@ -126,7 +126,6 @@ impl SystemPrompt {
             }
             whole.push_str(part.text.trim_end());
         }
-        whole.push('\n');
         whole
     }
 }
@@ -268,7 +267,7 @@ mod tests {
                 .text()
                 .starts_with("First.\n\nSecond.\n\nYou are Sage,")
         );
-        assert!(prompt.text().ends_with("\n\nYou have one root.\n"));
+        assert!(prompt.text().ends_with("\n\nYou have one root."));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{
     error::Broken,
     protocol::{AssistantMessage, Command, Record, Response, Spent, StopReason},
 };
+use crate::visible::is_blank;
 
 /// How long a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,20 +355,6 @@ impl Usage {
     }
 }
 
-/// Whether a text shows nothing: blanks, controls, and characters made to be invisible. Discord refuses such a message
-/// or shows an empty one.
-fn is_blank(text: &str) -> bool {
-    text.chars().all(|character| {
-        character.is_whitespace()
-            || character.is_control()
-            || matches!(character,
-                '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-    })
-}
-
 fn failure_alone<S: Serializer>(
     reply: &Result<String, Failure>,
     serializer: S,
@@ -527,13 +514,6 @@ mod tests {
                 "{stop:?} {text:?}"
             );
             assert_eq!(outcome.cut, reply == Ok("ye"));
-        }
-    }
-
-    #[test]
-    fn text_with_anything_to_see_is_not_blank() {
-        for text in ["a", "\u{200b}.", "🙂", "—"] {
-            assert!(!is_blank(text), "{text}");
         }
     }
 

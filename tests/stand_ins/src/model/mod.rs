@@ -15,7 +15,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::State,
+    extract::{DefaultBodyLimit, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -106,6 +106,8 @@ impl Model {
             .route("/v1/chat/completions", post(complete))
             .route("/v1/models", get(models))
             .fallback(unknown)
+            // A conversation grows; the framework's own limit is 2 MB.
+            .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
             // It serves until the task is aborted; an accept error ends the test that needs it by a time-out.
