@@ -18,7 +18,7 @@ pub enum Trouble {
     NoSpace,
     /// The operating system failed it.
     Storage,
-    /// The operating system failed it, and a hidden temp file could not be taken away.
+    /// A hidden file could not be taken away, or holds a version that somebody may want back.
     LeftBehind,
 }
 

@@ -73,8 +73,8 @@ pub const SEARCH_PATTERN_BYTES: usize = 1_024 * 1_024;
 /// Tries of an `openat2` that answers EAGAIN because something was renamed meanwhile.
 pub const OPEN_TRIES: u32 = 8;
 
-/// Tries to put back a file that turned out to be somebody else's. One is enough unless a second writer keeps racing.
-pub const SWAP_BACK_TRIES: u32 = 64;
+/// Tries to put back a file that turned out to be somebody else's. One is enough unless further writers keep racing.
+pub const SWAP_BACK_TRIES: u32 = 16;
 
 /// Characters of a refused argument that the ledger keeps.
 pub const SHOWN_ARGUMENT_CHARS: usize = 300;

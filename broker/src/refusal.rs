@@ -142,6 +142,8 @@ pub enum Refusal {
     NoSpace,
     /// The operating system failed the act; nothing of it is left.
     Storage,
+    /// The write did not come to a clean end: a hidden file is left beside the target.
+    LeftBehind,
     /// A check itself could not be made. Never a pass.
     CheckFailed,
     /// The broker failed inside. Nothing is known to be wrong with the request (A-104).
@@ -203,6 +205,7 @@ impl Refusal {
             Refusal::EditNotUnique => "edit_not_unique",
             Refusal::NoSpace => "no_space",
             Refusal::Storage => "storage",
+            Refusal::LeftBehind => "left_behind",
             Refusal::CheckFailed => "check_failed",
             Refusal::Internal => "internal",
         }
@@ -377,6 +380,10 @@ impl Refusal {
             Refusal::NoSpace => "Failed: the disk is full. Nothing was changed.",
             Refusal::Storage => {
                 "Failed: the operating system could not do it. Nothing was changed."
+            }
+            Refusal::LeftBehind => {
+                "Failed: several writers changed this file at once, or the disk failed on the way, and a hidden file \
+                 was left beside it for the operator. Read the file to see what stands there."
             }
             Refusal::CheckFailed => "Refused: a check could not be made, so nothing was done.",
             Refusal::Internal => {

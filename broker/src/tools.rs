@@ -230,7 +230,7 @@ fn after_trouble(trouble: Trouble, mut facts: Facts) -> Outcome {
         Trouble::Storage => Outcome::Failed(Refusal::Storage, facts),
         Trouble::LeftBehind => {
             facts.flag("left_behind", true);
-            Outcome::Failed(Refusal::Storage, facts)
+            Outcome::Failed(Refusal::LeftBehind, facts)
         }
     }
 }

@@ -129,22 +129,32 @@ impl<'a> Temp<'a> {
         }
     }
 
-    /// Gives a newcomer its place back. A further writer may exchange at the same time, so it goes on until our own file
-    /// comes out.
+    /// Gives a newcomer its place back. A further writer may replace the file at the same time; then the newest version
+    /// is left standing, and the displaced one under the hidden name.
     fn put_back(&mut self) -> Trouble {
+        let mut held = self.stands_at(self.target.temp().as_str());
         for _ in 0..limits::SWAP_BACK_TRIES {
             match self.rename(RenameFlags::EXCHANGE) {
-                Ok(()) if self.temp_is_ours() => {
-                    self.holds_ours = true;
-                    return Trouble::Changed;
-                }
                 Ok(()) => {}
                 // Our file was taken away meanwhile: the newcomer's name is free again.
                 Err(Errno::NOENT) if self.rename(RenameFlags::NOREPLACE).is_ok() => {
                     return Trouble::Changed;
                 }
-                Err(_) => {}
+                Err(_) => continue,
             }
+            if self.temp_is_ours() {
+                self.holds_ours = true;
+                return Trouble::Changed;
+            }
+            // Somebody had replaced our file already. What came out is newer than what went in, so it goes back.
+            if self.rename(RenameFlags::EXCHANGE).is_err() {
+                return Trouble::LeftBehind;
+            }
+            let came_out = self.stands_at(self.target.temp().as_str());
+            if came_out == held {
+                return Trouble::LeftBehind;
+            }
+            held = came_out;
         }
         Trouble::LeftBehind
     }

@@ -3,6 +3,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::Stat;
+
 use super::file::{Checked, Identity, judge_kind};
 use super::reach::Reach;
 use super::relpath::RelPath;
@@ -55,30 +57,34 @@ impl Leftover {
         let root = reach.writable_root(&unfinished.root)?.reading();
         let path = RelPath::parse(&unfinished.path)?;
         let temp = TempName::parse(&unfinished.temp).ok_or(Refusal::CheckFailed)?;
-        let (folder, _) = path.split_last();
+        let (folder, name) = path.split_last();
         let parent =
             tree::open_folder(root.folder(), folder.as_ref().map_or(".", RelPath::as_str))?;
 
-        let Some(stat) = look(&parent, temp.as_str())? else {
+        let Some(found) = look(&parent, temp.as_str())? else {
             return Ok(Leftover::Nothing);
         };
-        if judge_kind(&stat).is_err() || stat.st_uid != nix::unistd::geteuid().as_raw() {
+        if judge_kind(&found).is_err() || found.st_uid != nix::unistd::geteuid().as_raw() {
             return Ok(Leftover::Theirs);
         }
-        // The version that was to be replaced, already displaced: its successor stands.
-        let replaced = unfinished.replaces.as_deref() == Some(Identity::of(&stat).place().as_str());
-        // Before the exchange the temp name holds our own text. After it, whatever else was displaced is not ours; the
-        // target then holds the text that was to be written.
-        let exchanged = || match Checked::open(&root, &path) {
-            Ok(target) => digest(&target).is_none_or(|digest| digest == unfinished.sha256),
-            Err(Refusal::NotFound) => false,
-            Err(_) => true,
+        let ours = match &unfinished.replaces {
+            // A new file takes its name by a plain rename: while the temp name exists, it was not taken.
+            None => true,
+            Some(replaced) => {
+                let is_replaced = |stat: &Stat| Identity::of(stat).place() == *replaced;
+                // The version that was to be replaced was displaced already, or it still stands and the temp file
+                // never left our hands, or the whole new text is there to be recognised. All else may be a newcomer.
+                is_replaced(&found)
+                    || look(&parent, name)?.as_ref().is_some_and(is_replaced)
+                    || digest(&parent, &temp, root.max_file_bytes()).as_ref()
+                        == Some(&unfinished.sha256)
+            }
         };
-        if replaced || !exchanged() {
-            Ok(Leftover::Ours(Stale { parent, temp }))
+        Ok(if ours {
+            Leftover::Ours(Stale { parent, temp })
         } else {
-            Ok(Leftover::Theirs)
-        }
+            Leftover::Theirs
+        })
     }
 }
 
@@ -96,8 +102,10 @@ impl Stale {
     }
 }
 
-fn digest(file: &Checked) -> Option<String> {
+fn digest(parent: &OwnedFd, temp: &TempName, limit: u64) -> Option<String> {
+    let file = Checked::judge(tree::open_file(parent, temp.as_str()).ok()?, limit).ok()?;
     let mut scratch = Vec::new();
-    let bytes = effect::read::whole(file, &mut scratch).ok()?;
-    Some(hex_digest(bytes))
+    effect::read::whole(&file, &mut scratch)
+        .ok()
+        .map(hex_digest)
 }

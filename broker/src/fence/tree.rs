@@ -1,5 +1,5 @@
 //! Opening below a root by `openat2`, in one call that the kernel resolves as a whole: no link, no magic link, no mount,
-//! no way up. A walk by hand can be raced; this cannot. Nothing outside this file opens by name.
+//! no way up. A walk by hand can be raced; this cannot. Nothing outside this file opens what is already there.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -15,15 +15,15 @@ const BELOW: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-/// Never waits for a pipe's other end, never becomes a terminal's owner, never leaks into a child.
+/// Never waits for a pipe's other end, never becomes a terminal's owner, never leaks into a child. `NOFOLLOW` would add
+/// nothing to `NO_SYMLINKS`, and with `DIRECTORY` it would turn a link's ELOOP into ENOTDIR.
 const CAREFUL: OFlags = OFlags::CLOEXEC
-    .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
 /// Opens the folder of a root by its real path. Links anywhere in it fail with ELOOP.
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry(|| {
         openat2(
             CWD,
@@ -60,9 +60,11 @@ pub(crate) fn open_entry(
     retry(|| openat2(folder.as_fd(), name, flags, Mode::empty(), BELOW)).map_err(refusal)
 }
 
-/// Opens a name in a folder only to look at it: without reading rights, and a final link as the link it is.
+/// Opens something below `folder` only to look at it: without reading rights, and a final link as the link it is.
 pub(super) fn open_place(folder: impl AsFd, name: &str) -> Result<OwnedFd, Refusal> {
-    open(folder, name, OFlags::PATH)
+    // openat2 takes no other flags with O_PATH, and needs none: such an open neither waits nor reads.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry(|| openat2(folder.as_fd(), name, flags, Mode::empty(), BELOW)).map_err(refusal)
 }
 
 fn open(top: impl AsFd, below: &str, flags: OFlags) -> Result<OwnedFd, Refusal> {
@@ -92,5 +94,32 @@ fn refusal(errno: Errno) -> Refusal {
         Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => Refusal::NotAFile,
         Errno::NAMETOOLONG => Refusal::PathSegmentTooLong,
         _ => Refusal::CheckFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_below_the_top_is_refused() {
+        // No test may mount something, so this takes the mount every Linux has.
+        let top = open_root(Path::new("/")).unwrap();
+
+        assert_eq!(open_file(&top, "proc/version").unwrap_err(), Refusal::Mount);
+        assert_eq!(open_folder(&top, "proc").unwrap_err(), Refusal::Mount);
+    }
+
+    #[test]
+    fn a_01_the_kernel_refuses_a_way_up_even_if_a_path_were_not_parsed() {
+        let top = open_root(Path::new("/proc/self")).err();
+        assert_eq!(top, Some(Errno::LOOP));
+
+        let top = open_root(Path::new("/usr/bin")).unwrap();
+        assert_eq!(open_folder(&top, "../lib").unwrap_err(), Refusal::Mount);
+        assert_eq!(
+            open_file(&top, "/etc/hostname").unwrap_err(),
+            Refusal::Mount
+        );
     }
 }

@@ -12,7 +12,11 @@ pub(super) const PROTECTED_NAMES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
 /// The protected paths of one root. Compared without regard to case, so that a file system that folds case offers no
 /// way around.
 #[derive(Clone, Debug)]
-pub struct Protection(Vec<Pattern>);
+pub struct Protection {
+    patterns: Vec<Pattern>,
+    /// The root's own patterns as the binding spells them.
+    own: Vec<String>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
@@ -36,6 +40,9 @@ impl Protection {
                 format!("up to {}", limits::PROTECTED_PATTERNS),
             ));
         }
+        let defaults = PROTECTED_NAMES
+            .iter()
+            .map(|name| Ok(Pattern::Name(fold(name))));
         let own = patterns.iter().enumerate().map(|(index, pattern)| {
             Pattern::parse(pattern).ok_or_else(|| {
                 PolicyError::new(
@@ -46,13 +53,10 @@ impl Protection {
                 )
             })
         });
-        let defaults = PROTECTED_NAMES
-            .iter()
-            .map(|name| Ok(Pattern::Name(fold(name))));
-        defaults
-            .chain(own)
-            .collect::<Result<_, _>>()
-            .map(Protection)
+        Ok(Protection {
+            patterns: defaults.chain(own).collect::<Result<_, _>>()?,
+            own: patterns.to_vec(),
+        })
     }
 
     /// Whether a path may not be changed.
@@ -60,7 +64,7 @@ impl Protection {
     pub fn covers(&self, path: &RelPath) -> bool {
         let whole = fold(path.as_str());
         let name = whole.rsplit('/').next().unwrap_or(&whole);
-        self.0.iter().any(|pattern| match pattern {
+        self.patterns.iter().any(|pattern| match pattern {
             Pattern::Name(protected) => name == protected,
             Pattern::Exact(protected) => whole == *protected,
             Pattern::Below(folder) => whole.starts_with(folder.as_str()),
@@ -68,13 +72,9 @@ impl Protection {
         })
     }
 
-    /// The patterns of the root itself, as the binding means them, without the defaults.
-    pub(super) fn own(&self) -> impl Iterator<Item = String> {
-        self.0.iter().filter_map(|pattern| match pattern {
-            Pattern::Name(_) => None,
-            Pattern::Exact(text) | Pattern::Below(text) => Some(text.clone()),
-            Pattern::Ending(ending) => Some(format!("*{ending}")),
-        })
+    /// The root's own patterns as the binding spells them, without the defaults.
+    pub(super) fn own(&self) -> &[String] {
+        &self.own
     }
 }
 
