@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Answer, Request};
 
-const HELP: &str = "I follow a few commands: `list`, `list ROOT/FOLDER`, `read ROOT/FILE`, `search WORDS`, \
+const HELP: &str = "I follow a few commands: `list`, `list ROOT/FOLDER`, `read ROOT/FILE`, `search WORDS`, `search WORDS in ROOT`, \
     `write ROOT/FILE: text`, `replace OLD with NEW in ROOT/FILE`.";
 
 /// Longest part of a result that is quoted back, in characters: one Discord message with words around it.
@@ -21,10 +21,11 @@ pub(super) fn respond(request: &Request) -> Answer {
         return Answer::text(HELP);
     };
     let (tool, place, arguments) = command.call();
-    let Some(seen) = request.tools.iter().find(|seen| seen.name == tool) else {
+    if !request.tools.iter().any(|seen| seen.name == tool) {
         return Answer::text(&format!("I have no tool `{tool}` here."));
-    };
-    let roots = roots(&seen.parameters, &request.system());
+    }
+    let writes = matches!(tool, "write_file" | "edit_file");
+    let roots = roots(&request.system(), writes);
     let (root, path) = split(place, &roots);
     let mut call = Map::from_iter([("root".to_owned(), Value::from(root))]);
     if !path.is_empty() {
@@ -43,7 +44,10 @@ pub(super) fn respond(request: &Request) -> Answer {
 enum Command<'a> {
     List(&'a str),
     Read(&'a str),
-    Search(&'a str),
+    Search {
+        words: &'a str,
+        place: &'a str,
+    },
     Write {
         file: &'a str,
         text: &'a str,
@@ -63,7 +67,10 @@ impl<'a> Command<'a> {
         match verb.to_lowercase().as_str() {
             "list" => Some(Self::List(rest)),
             "read" if !rest.is_empty() => Some(Self::Read(rest)),
-            "search" if !rest.is_empty() => Some(Self::Search(rest)),
+            "search" if !rest.is_empty() => {
+                let (words, place) = rest.rsplit_once(" in ").unwrap_or((rest, ""));
+                Some(Self::Search { words, place })
+            }
             "write" => {
                 let (file, text) = rest.split_once(':')?;
                 Some(Self::Write {
@@ -89,7 +96,7 @@ impl<'a> Command<'a> {
         match self {
             Self::List(folder) => ("list_dir", folder, vec![]),
             Self::Read(file) => ("read_file", file, vec![]),
-            Self::Search(words) => ("search", "", vec![("query", words)]),
+            Self::Search { words, place } => ("search", place, vec![("query", words)]),
             Self::Write { file, text } => ("write_file", file, vec![("text", text)]),
             Self::Replace { old, new, file } => {
                 ("edit_file", file, vec![("old", old), ("new", new)])
@@ -106,30 +113,25 @@ fn without_envelope(text: &str) -> &str {
     }
 }
 
-/// Names of the roots: those the tool's schema lists, else the quoted words of the system prompt.
-fn roots(parameters: &Value, system: &str) -> Vec<String> {
-    let listed = parameters["properties"]["root"]["enum"].as_array();
-    let listed: Vec<_> = listed
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
-    if listed.is_empty() {
-        quoted(system)
+/// Names of the roots in the system prompt, those that fit the deed first: `For reading: a, b. For reading and writing: c.`
+fn roots(system: &str, writes: bool) -> Vec<String> {
+    let named = |opening: &str| {
+        let list = system
+            .split_once(opening)
+            .and_then(|(_, rest)| rest.split_once('.'));
+        let names = list.map_or("", |(names, _)| names).split(',');
+        names
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect::<Vec<_>>()
+    };
+    let (readable, writable) = (named("For reading: "), named("For reading and writing: "));
+    if writes {
+        [writable, readable]
     } else {
-        listed
+        [readable, writable]
     }
-}
-
-/// Words between backquotes, in order.
-fn quoted(text: &str) -> Vec<String> {
-    text.split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|word| !word.is_empty() && !word.contains(char::is_whitespace))
-        .map(str::to_owned)
-        .collect()
+    .concat()
 }
 
 /// Splits `place` into a known root and what lies below it. A place that begins with no root is below the first one.
@@ -152,8 +154,6 @@ fn quote(result: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -163,6 +163,7 @@ mod tests {
             "List notes/plans",
             "read notes/a.md",
             "search two words",
+            "search a word in vault/notes",
             "write notes/a.md: some text: with a colon",
             "replace a in b with c in d in notes/a.md",
         ]
@@ -174,7 +175,14 @@ mod tests {
                 Some(Command::List("")),
                 Some(Command::List("notes/plans")),
                 Some(Command::Read("notes/a.md")),
-                Some(Command::Search("two words")),
+                Some(Command::Search {
+                    words: "two words",
+                    place: "",
+                }),
+                Some(Command::Search {
+                    words: "a word",
+                    place: "vault/notes",
+                }),
                 Some(Command::Write {
                     file: "notes/a.md",
                     text: "some text: with a colon",
@@ -211,12 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn roots_come_from_the_schema_before_the_prompt() {
-        let schema = json!({ "properties": { "root": { "enum": ["a", "b"] } } });
-        assert_eq!(roots(&schema, "root `x`"), ["a", "b"]);
-        assert_eq!(
-            roots(&json!({}), "roots `x` and `y`, not `two words`"),
-            ["x", "y"]
-        );
+    fn roots_come_from_the_prompt_and_those_that_fit_come_first() {
+        let prompt = "Named roots only. For reading: docs, old. For reading and writing: vault. A request names a root.";
+        assert_eq!(roots(prompt, false), ["docs", "old", "vault"]);
+        assert_eq!(roots(prompt, true), ["vault", "docs", "old"]);
+        assert_eq!(roots("No roots here.", true), Vec::<String>::new());
     }
 }
