@@ -1,6 +1,7 @@
 //! From the bytes of the file to a [`Binding`]: every field, its bounds and every rule between fields, in the order of the
 //! table in the README. It opens nothing.
 
+use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -303,12 +304,19 @@ fn id(place: &Place<'_>) -> Result<Snowflake, Misfit> {
     place.text(ID, |text| text.parse().ok())
 }
 
+/// Characters that would break a line, turn it around or hide in it. The joiner U+200D stays: emoji are made with it.
+const NOT_IN_A_LINE: [RangeInclusive<char>; 5] = [
+    '\u{200b}'..='\u{200c}',
+    '\u{200e}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{feff}'..='\u{feff}',
+];
+
 /// A name for people: it will stand in one line of a prompt, a trailer or a table.
 fn line(text: &str) -> Option<String> {
-    let printable = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
+    let printable =
+        |c: char| !c.is_control() && !NOT_IN_A_LINE.iter().any(|range| range.contains(&c));
     let fits = (1..=100).contains(&text.chars().count())
         && text.trim() == text
         && text.chars().all(printable);

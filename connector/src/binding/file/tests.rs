@@ -315,6 +315,7 @@ fn the_values_on_the_bounds_pass() {
         ("/limits/replyChunkChars", json!(2000)),
         ("/limits/maxAgeSeconds", json!(86_400)),
         ("/seat", json!("ä".repeat(100))),
+        ("/channels/0/name", json!("👩‍💻-ideas")),
         ("/context/files", json!([])),
         ("/engine/model", json!("us.anthropic/claude-v1:0@latest")),
     ] {
