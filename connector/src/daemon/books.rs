@@ -1,12 +1,15 @@
 //! The journals, the spool and the records of one binding, open for writing: the seat's lines on disk. It reads them back
 //! once, at start, and decides nothing.
 
-use std::{collections::HashSet, fs, io};
+use std::{collections::HashSet, fs, io, path::Path};
+
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     delivery::Parcel,
+    discord::Snowflake,
     journal::{
-        self, Journal, JournalError, Spool, SpoolError, TurnRecord,
+        self, At, Journal, JournalError, Spool, SpoolError, TurnRecord,
         lines::{Admission, Drop, Inbox, Notice, Outbox},
     },
     paths::Paths,
@@ -44,13 +47,13 @@ impl Books {
     ///
     /// # Errors
     /// When one cannot be opened or holds a line that does not parse.
-    pub fn open(paths: &Paths) -> Result<(Self, Past), BookError> {
+    pub fn open(paths: &Paths, now: At) -> Result<(Self, Past), BookError> {
         let books = Self {
-            inbox: Journal::open(&paths.inbox())?,
-            admissions: Journal::open(&paths.admissions())?,
-            drops: Journal::open(&paths.drops())?,
-            notices: Journal::open(&paths.notices())?,
-            outbox: Journal::open(&paths.outbox())?,
+            inbox: open(&paths.inbox(), now)?,
+            admissions: open(&paths.admissions(), now)?,
+            drops: open(&paths.drops(), now)?,
+            notices: open(&paths.notices(), now)?,
+            outbox: open(&paths.outbox(), now)?,
             spool: Spool::new(paths.spool()),
             paths: paths.clone(),
         };
@@ -59,23 +62,23 @@ impl Books {
             parcels.extend(books.spool.load(message)?);
         }
         let past = Past {
-            inbox: journal::read(&paths.inbox())?.collect::<Result<_, _>>()?,
-            admissions: journal::read(&paths.admissions())?.collect::<Result<_, _>>()?,
-            drops: journal::read(&paths.drops())?.collect::<Result<_, _>>()?,
-            notices: journal::read(&paths.notices())?.collect::<Result<_, _>>()?,
-            outbox: journal::read(&paths.outbox())?.collect::<Result<_, _>>()?,
+            inbox: lines(&paths.inbox())?,
+            admissions: lines(&paths.admissions())?,
+            drops: lines(&paths.drops())?,
+            notices: lines(&paths.notices())?,
+            outbox: lines(&paths.outbox())?,
             records: books.records()?,
             parcels,
         };
         Ok((books, past))
     }
 
-    fn records(&self) -> Result<HashSet<crate::discord::Snowflake>, BookError> {
+    fn records(&self) -> Result<HashSet<Snowflake>, BookError> {
         let mut records = HashSet::new();
         for entry in fs::read_dir(self.paths.turns()).map_err(BookError::Records)? {
             let name = entry.map_err(BookError::Records)?.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".json")).and_then(|id| id.parse().ok());
-            records.extend(id);
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            records.extend(id.and_then(|id| Snowflake::parse(id).ok()));
         }
         Ok(records)
     }
@@ -105,11 +108,23 @@ impl Books {
         Ok(self.spool.keep(parcel.message, parcel)?)
     }
 
-    pub(super) fn forget(&self, message: crate::discord::Snowflake) -> Result<(), BookError> {
+    pub(super) fn forget(&self, message: Snowflake) -> Result<(), BookError> {
         Ok(self.spool.remove(message)?)
     }
 
     pub(super) fn record(&self, record: &TurnRecord) -> Result<(), BookError> {
         Ok(journal::write_once(&self.paths.turn(record.id), record)?)
     }
+}
+
+fn open<T: Serialize>(path: &Path, now: At) -> Result<Journal<T>, JournalError> {
+    let opened = Journal::open(path, now)?;
+    if let Some(torn) = opened.torn {
+        tracing::warn!(set_aside = %torn.display(), "the last line of a journal was half written; its action never began");
+    }
+    Ok(opened.journal)
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
+    journal::read(path)?.collect()
 }

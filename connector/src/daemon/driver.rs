@@ -137,7 +137,7 @@ impl Driver {
             channel: &arrival.channel_name,
             thread: arrival.thread_name.as_deref(),
             author: &arrival.author.to_string(),
-            requester: &crate::prompt::requester(&arrival.requester, &arrival.server_name),
+            requester: &requester(arrival),
             message: &arrival.message.to_string(),
         };
         envelope.around(&arrival.text)
@@ -157,6 +157,12 @@ impl Driver {
             let _ = events.send(event.await);
         });
     }
+}
+
+/// The role, and the name the person chose where it says something else (DESIGN 7.1).
+fn requester(arrival: &Arrival) -> String {
+    let Arrival { requester, server_name, .. } = arrival;
+    if requester == server_name { requester.clone() } else { format!("{requester} ({server_name})") }
 }
 
 fn broker_refused(error: crate::broker::BrokerError) -> String {

@@ -5,13 +5,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::{
-    engine::{Engine, EngineEvent, EngineSpec, RunOutcome},
+    engine::{Engine, EngineEvent, EngineSpec, Failure, RunLimits, RunOutcome},
     journal::{EngineShare, Usage},
     seat::{Event, Settled},
 };
 
 /// How long an idle pi may take to end by itself once its input is closed.
 const STOP_GRACE: Duration = Duration::from_secs(5);
+/// How long a run may take to settle once it is aborted; then pi is killed.
+const ABORT_GRACE: Duration = Duration::from_secs(10);
 
 /// What the keeper is told.
 #[derive(Debug)]
@@ -26,9 +28,11 @@ pub(super) enum Order {
 pub(super) async fn keep(
     first: Engine,
     spec: EngineSpec,
+    turn_timeout: Duration,
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::UnboundedSender<Event>,
 ) {
+    let limits = RunLimits { timeout: turn_timeout, grace: ABORT_GRACE };
     let mut engine = Some(first);
     loop {
         let event = tokio::select! {
@@ -39,11 +43,17 @@ pub(super) async fn keep(
                     tokio::time::sleep(pause).await;
                     start(&spec, &mut engine).await
                 }
-                Some(Order::Prompt(text)) => prompt(&mut engine, &text).await,
+                Some(Order::Prompt(text)) => prompt(&mut engine, &text, limits),
             },
             event = next(&mut engine) => match event {
+                // The end of the engine follows; both are one event for the seat.
+                EngineEvent::RunEnded(RunOutcome { reply: Err(Failure::EngineLost), .. }) => {
+                    gone(&mut engine, &Failure::EngineLost)
+                }
                 EngineEvent::RunEnded(outcome) => Event::Settled(settled(outcome)),
                 EngineEvent::Broken(reason) => gone(&mut engine, &reason),
+                EngineEvent::Exited(status) => gone(&mut engine, &status),
+                EngineEvent::Over => gone(&mut engine, &"its end"),
             },
         };
         if events.send(event).is_err() {
@@ -68,9 +78,9 @@ async fn start(spec: &EngineSpec, engine: &mut Option<Engine>) -> Event {
     }
 }
 
-async fn prompt(engine: &mut Option<Engine>, text: &str) -> Event {
-    let Some(running) = engine else { return Event::EngineGone("engine-lost".into()) };
-    match running.prompt(text).await {
+fn prompt(engine: &mut Option<Engine>, text: &str, limits: RunLimits) -> Event {
+    let Some(running) = engine else { return Event::EngineGone(Failure::EngineLost.code().into()) };
+    match running.prompt(text, limits) {
         Ok(()) => Event::Prompted,
         Err(error) => gone(engine, &error),
     }
@@ -87,7 +97,7 @@ async fn next(engine: &mut Option<Engine>) -> EngineEvent {
 fn gone(engine: &mut Option<Engine>, reason: &dyn std::fmt::Display) -> Event {
     *engine = None;
     tracing::error!(%reason, "the engine is gone");
-    Event::EngineGone("engine-lost".into())
+    Event::EngineGone(Failure::EngineLost.code().into())
 }
 
 fn settled(outcome: RunOutcome) -> Settled {

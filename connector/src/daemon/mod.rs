@@ -10,6 +10,7 @@ mod typing;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use mosaic_proto::v1::call_event;
+use mosaic_sandbox::RequiredAbi;
 use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
@@ -73,7 +74,7 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
     folders.create().map_err(Exit::failed)?;
     let model = model_endpoint(&folders.agent, &binding.engine.provider, &binding.engine.model)
         .map_err(Exit::invalid)?;
-    let (books, past) = Books::open(paths).map_err(Exit::failed)?;
+    let (books, past) = Books::open(paths, At::now()).map_err(Exit::failed)?;
 
     let reach = confinement::reach(paths, sockets, install, confine.clone(), api.port(), &model);
     let report = confinement::enter(&reach, paths).map_err(Exit::invalid)?;
@@ -95,6 +96,7 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
         tools: Vec::new(),
         policy_digest: String::new(),
         prompt: SystemPrompt::new(&prepared.contexts, &binding.seat, ""),
+        required_abi: RequiredAbi::default(),
         sandbox: format!("connector: {} of {} attempts denied", report.denied(), report.attempts()),
         start_timeout: ENGINE_START,
     };
@@ -160,7 +162,7 @@ async fn serve(
     let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
-    let keeper = tokio::spawn(keeper::keep(engine, spec, ordered, binding.limits.turn_timeout, events.clone()));
+    let keeper = tokio::spawn(keeper::keep(engine, spec, binding.limits.turn_timeout, ordered, events.clone()));
     let _ = events.send(Event::EngineReady);
 
     let config = GatewayConfig { token: token.clone(), intents: gateway::INTENTS, base: api.clone() };
