@@ -1,0 +1,171 @@
+//! The main job as a person would follow it: a conversation between two people and the seat, the files before and after, and
+//! the records that prove each step. Everything but Discord and the model is real. `--chat` keeps it open for typing.
+
+use std::{io::Write as _, process::ExitCode};
+
+use stand_ins::{
+    discord::{Discord, StoredMessage},
+    model::Model,
+};
+use stories::{House, Layout, PATIENCE, SECRET_TEXT, start_stand_ins};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+/// What the two people say, and a word that must stand in the answer.
+const CONVERSATION: [(&str, &str, &str); 6] = [
+    ("Jason", "list vault", "names.md"),
+    ("Carmen", "read docs/plan.md", "December"),
+    ("Jason", "write vault/notes/decision.md: # Decision\n\nWe ship in December.", "decision.md"),
+    ("Carmen", "replace December with January in vault/notes/decision.md", "decision.md"),
+    ("Jason", "search January", "decision.md"),
+    ("Carmen", "read vault/../outside/secret.txt", "refused"),
+];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let chat = match std::env::args().nth(1).as_deref() {
+        None => false,
+        Some("--chat") => true,
+        Some(_) => {
+            eprintln!("usage: demo [--chat]");
+            return ExitCode::from(4);
+        }
+    };
+    let (discord, model) = start_stand_ins(Model::by_rules(0)).await;
+    let mut house = House::build(&discord, &model, Layout::default());
+    let faults = if chat { talk(&mut house, &discord).await } else { show(&mut house, &discord).await };
+    house.close().await;
+    if faults.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    heading("What did not happen");
+    faults.iter().for_each(|fault| println!("  {fault}"));
+    ExitCode::FAILURE
+}
+
+/// Plays the conversation; returns what did not happen as it should.
+async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut expect = |holds: bool, what: &str| {
+        if !holds {
+            faults.push(what.to_owned());
+        }
+    };
+    heading("The files before");
+    tree(house, "vault");
+    tree(house, "docs");
+    println!("  outside/secret.txt, which no root holds");
+
+    heading("Starting: broker, connector, pi");
+    house.open(discord).await;
+    println!("  confined, verified, connected");
+
+    heading("#ideas on the stand-in Discord");
+    let mut last = None;
+    for (count, (who, text, word)) in CONVERSATION.into_iter().enumerate() {
+        let question = discord.say("ideas", who, text).await;
+        said(who, text);
+        let answers = discord.wait_for_answers("ideas", count + 1, PATIENCE).await;
+        let answer = &answers[count];
+        let seen = discord.look(|world| world.bot_reacted(question, "👀"));
+        println!("  {:>8}   {}", "", if seen { "👀 Sage" } else { "(no reaction)" });
+        said("Sage", &answer.content);
+        expect(seen, "the read receipt");
+        expect(answer.content.contains(word), &format!("an answer to `{text}` that says {word}"));
+        expect(!answer.content.contains(SECRET_TEXT), "the secret staying where it is");
+        expect(replies_to(answer, question), &format!("a reply to `{text}`"));
+        last = Some(house.wait_for_record(question).await);
+    }
+
+    heading("The files after");
+    tree(house, "vault");
+    let decision = std::fs::read_to_string(house.path("vault/notes/decision.md")).unwrap_or_default();
+    indented(&decision);
+    expect(decision == "# Decision\n\nWe ship in January.", "exactly these bytes in vault/notes/decision.md");
+
+    heading("The record of the last turn: a refused read");
+    let record = last.unwrap_or_default();
+    indented(&serde_json::to_string_pretty(&record).unwrap_or_default());
+    expect(record["tools"][0]["outcome"] == "refused", "a refused call in the record");
+    expect(record["outcome"] == "answered", "an answered turn");
+
+    heading("The broker's ledger");
+    for (words, what) in [
+        (&["audit", "list"][..], "the ledger's list"),
+        (&["audit", "verify"][..], "a ledger that verifies"),
+    ] {
+        let (code, text) = house.broker_says(words).await;
+        indented(&text);
+        expect(code == Some(0), what);
+    }
+
+    heading("The self-test of the broker's fence");
+    let (code, text) = house.broker_says(&["selftest"]).await;
+    indented(&text);
+    expect(code == Some(0), "a self-test that holds");
+    faults
+}
+
+/// Posts what is typed as Jason and prints what the seat says, until the input ends.
+async fn talk(house: &mut House, discord: &Discord) -> Vec<String> {
+    println!("Starting: broker, connector, pi …");
+    house.open(discord).await;
+    println!("Type a message to #ideas; end with Ctrl-D. Try: list vault · read docs/plan.md · search Aurora");
+    println!("· write vault/notes/a.md: hello · replace hello with bye in vault/notes/a.md");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut heard = 0;
+    prompt();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if !line.trim().is_empty() {
+            discord.say("ideas", "Jason", &line).await;
+            heard += 1;
+            let answers = discord.wait_for_answers("ideas", heard, PATIENCE).await;
+            answers[heard - 1..].iter().for_each(|answer| said("Sage", &answer.content));
+            heard = answers.len();
+        }
+        prompt();
+    }
+    println!();
+    Vec::new()
+}
+
+fn replies_to(answer: &StoredMessage, question: stand_ins::discord::Snowflake) -> bool {
+    answer.reference.as_ref().is_some_and(|reference| reference.message == question)
+}
+
+fn prompt() {
+    print!("Jason > ");
+    // A terminal that is gone ends the input as well.
+    let _ = std::io::stdout().flush();
+}
+
+fn heading(text: &str) {
+    println!("\n── {text} {}", "─".repeat(76_usize.saturating_sub(text.chars().count() + 4)));
+}
+
+fn said(who: &str, text: &str) {
+    for (index, line) in text.lines().enumerate() {
+        println!("  {:>8} │ {line}", if index == 0 { who } else { "" });
+    }
+}
+
+fn indented(text: &str) {
+    text.lines().for_each(|line| println!("  {line}"));
+}
+
+/// The files below a folder of the house, with their sizes.
+fn tree(house: &House, folder: &str) {
+    let mut open = vec![house.path(folder)];
+    let mut rows = Vec::new();
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if let Ok(below) = path.strip_prefix(house.path("")) {
+                rows.push(format!("  {:<32} {:>5} bytes", below.display(), entry.metadata().map_or(0, |m| m.len())));
+            }
+        }
+    }
+    rows.sort();
+    rows.iter().for_each(|row| println!("{row}"));
+}
