@@ -52,10 +52,23 @@ pub fn reach(
 /// See [`ConfinementError`].
 pub fn enter(reach: &ConnectorReach, paths: &Paths) -> Result<Report, ConfinementError> {
     let ground = Ground::lay(reach.runtime_dir.as_ref())?;
-    let entered = profiles::connector(reach).prepare(RequiredAbi::default())?.enter()?;
-    let denied = [paths.binding_file(), paths.data().join("broker"), PathBuf::from("/etc/passwd")];
-    let probes: Vec<Probe> =
-        denied.iter().filter(|path| path.symlink_metadata().is_ok()).map(|path| Probe::open_denied(path)).collect();
+    let entered = profiles::connector(reach)
+        .prepare(RequiredAbi::default())?
+        .enter()?;
+    let denied = [
+        paths.binding_file(),
+        paths.data().join("broker"),
+        PathBuf::from("/etc/passwd"),
+    ];
+    let probes: Vec<Probe> = denied
+        .iter()
+        .filter(|path| path.symlink_metadata().is_ok())
+        .map(|path| Probe::open_denied(path))
+        .collect();
     let report = selftest::run(&entered, Some(&ground), &probes);
-    if report.holds() { Ok(report) } else { Err(ConfinementError::Open(Box::new(report))) }
+    if report.holds() {
+        Ok(report)
+    } else {
+        Err(ConfinementError::Open(Box::new(report)))
+    }
 }

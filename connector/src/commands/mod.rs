@@ -37,6 +37,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Check),
+    Run(Run),
     Stop(stop::Stop),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
@@ -50,6 +51,7 @@ impl Cli {
     pub fn run(self, around: &Surroundings) -> Result<(), Exit> {
         match self.command {
             Command::Check(check) => check.run(around),
+            Command::Run(run) => crate::daemon::run(run.prepare(around)?),
             Command::Stop(stop) => stop.run(around),
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),

@@ -18,7 +18,7 @@ use crate::{
 
 /// Why the books could not be kept.
 #[derive(Debug, thiserror::Error)]
-pub enum BookError {
+pub(super) enum BookError {
     /// A journal or a record.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -32,7 +32,7 @@ pub enum BookError {
 
 /// The open books.
 #[derive(Debug)]
-pub struct Books {
+pub(super) struct Books {
     paths: Paths,
     inbox: Journal<Inbox>,
     admissions: Journal<Admission>,
@@ -47,7 +47,7 @@ impl Books {
     ///
     /// # Errors
     /// When one cannot be opened or holds a line that does not parse.
-    pub fn open(paths: &Paths, now: At) -> Result<(Self, Past), BookError> {
+    pub(super) fn open(paths: &Paths, now: At) -> Result<(Self, Past), BookError> {
         let books = Self {
             inbox: open(&paths.inbox(), now)?,
             admissions: open(&paths.admissions(), now)?,

@@ -13,10 +13,7 @@ use super::{
 use crate::{
     broker::Broker,
     delivery::{Answer, News, Sighting},
-    discord::{
-        CreateMessage, Rest, RestError, Snowflake,
-        model::Message,
-    },
+    discord::{CreateMessage, Rest, RestError, Snowflake, model::Message},
     journal::Reaction,
     prompt::Envelope,
     seat::{Action, Arrival, Ending, Event},
@@ -47,7 +44,10 @@ impl Driver {
     ///
     /// # Errors
     /// When a line could not be written: then nothing that comes after it was done.
-    pub(super) async fn perform(&mut self, actions: Vec<Action>) -> Result<Option<Ending>, BookError> {
+    pub(super) async fn perform(
+        &mut self,
+        actions: Vec<Action>,
+    ) -> Result<Option<Ending>, BookError> {
         for action in actions {
             match action {
                 Action::Exit(ending) => return Ok(Some(ending)),
@@ -56,7 +56,9 @@ impl Driver {
                         typing.stop().await;
                     }
                 }
-                Action::Type(place) => self.typing = Some(Typing::start(Arc::clone(&self.rest), place)),
+                Action::Type(place) => {
+                    self.typing = Some(Typing::start(Arc::clone(&self.rest), place));
+                }
                 // A sync may take seconds; the other tasks of this worker go on meanwhile.
                 line @ (Action::Inbox(_)
                 | Action::Admission(_)
@@ -95,12 +97,35 @@ impl Driver {
 
     async fn ask(&self, action: Action) {
         match action {
-            Action::React { place, message } => self.later(react(Arc::clone(&self.rest), place, message)),
-            Action::Post { place, reply_to, nonce, content } => {
-                self.later(post(Arc::clone(&self.rest), place, reply_to, nonce, content));
+            Action::React { place, message } => {
+                self.later(react(Arc::clone(&self.rest), place, message));
             }
-            Action::LookFor { place, message, content } => {
-                self.later(look_for(Arc::clone(&self.rest), self.bot, place, message, content));
+            Action::Post {
+                place,
+                reply_to,
+                nonce,
+                content,
+            } => {
+                self.later(post(
+                    Arc::clone(&self.rest),
+                    place,
+                    reply_to,
+                    nonce,
+                    content,
+                ));
+            }
+            Action::LookFor {
+                place,
+                message,
+                content,
+            } => {
+                self.later(look_for(
+                    Arc::clone(&self.rest),
+                    self.bot,
+                    place,
+                    message,
+                    content,
+                ));
             }
             Action::WakeCourier(after) => self.later(async move {
                 tokio::time::sleep(after).await;
@@ -112,7 +137,10 @@ impl Driver {
                     let turn = message.to_string();
                     Event::TurnOpened(match broker {
                         None => Ok(()),
-                        Some(broker) => broker.open_turn(&turn, &turn, &asker).await.map_err(broker_refused),
+                        Some(broker) => broker
+                            .open_turn(&turn, &turn, &asker)
+                            .await
+                            .map_err(|error| broker_refused(&error)),
                     })
                 });
             }
@@ -121,7 +149,10 @@ impl Driver {
                 self.later(async move {
                     Event::TurnClosed(match broker {
                         None => Ok(Vec::new()),
-                        Some(broker) => broker.close_turn(&message.to_string()).await.map_err(broker_refused),
+                        Some(broker) => broker
+                            .close_turn(&message.to_string())
+                            .await
+                            .map_err(|error| broker_refused(&error)),
                     })
                 });
             }
@@ -161,11 +192,19 @@ impl Driver {
 
 /// The role, and the name the person chose where it says something else (DESIGN 7.1).
 fn requester(arrival: &Arrival) -> String {
-    let Arrival { requester, server_name, .. } = arrival;
-    if requester == server_name { requester.clone() } else { format!("{requester} ({server_name})") }
+    let Arrival {
+        requester,
+        server_name,
+        ..
+    } = arrival;
+    if requester == server_name {
+        requester.clone()
+    } else {
+        format!("{requester} ({server_name})")
+    }
 }
 
-fn broker_refused(error: crate::broker::BrokerError) -> String {
+fn broker_refused(error: &crate::broker::BrokerError) -> String {
     tracing::error!(%error, "the broker refused the turn");
     "broker-refused".to_owned()
 }
@@ -175,7 +214,9 @@ async fn react(rest: Arc<Rest>, place: Snowflake, message: Snowflake) -> Event {
         Ok(()) => Reaction::Added,
         Err(error) => {
             tracing::warn!(%message, %error, "the read receipt was refused");
-            Reaction::Refused { reason: reason(&error) }
+            Reaction::Refused {
+                reason: reason(&error),
+            }
         }
     };
     Event::Reacted { message, reaction }
@@ -210,23 +251,39 @@ fn answer(error: RestError) -> Answer {
         // Posted, but the answer cannot be read: the nonce will tell.
         RestError::Body(_) => Answer::Unknown,
         RestError::Limited { retry_after, .. } => Answer::Limited(retry_after),
-        RestError::Refused { code: Some(UNKNOWN_MESSAGE), ref leaf, .. } if leaf.is_empty() => Answer::Gone,
-        RestError::Refused { code, leaf, .. } if bad_reference(code, &leaf) => Answer::BadReference(reason),
-        RestError::Refused { .. } | RestError::Unauthorized | RestError::Blocked => Answer::Refused(reason),
+        RestError::Refused {
+            code: Some(UNKNOWN_MESSAGE),
+            ref leaf,
+            ..
+        } if leaf.is_empty() => Answer::Gone,
+        RestError::Refused { code, leaf, .. } if bad_reference(code, &leaf) => {
+            Answer::BadReference(reason)
+        }
+        RestError::Refused { .. } | RestError::Unauthorized | RestError::Blocked => {
+            Answer::Refused(reason)
+        }
     }
 }
 
 /// The reply target is gone, a system message, or not readable for the bot: the text itself was not judged (D-09).
 fn bad_reference(code: Option<u64>, leaf: &[String]) -> bool {
-    const LEAVES: [&str; 3] =
-        ["MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "REPLIES_UNKNOWN_MESSAGE", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE"];
-    code == Some(160_002) || (code == Some(50_035) && leaf.iter().any(|name| LEAVES.contains(&name.as_str())))
+    const LEAVES: [&str; 3] = [
+        "MESSAGE_REFERENCE_UNKNOWN_MESSAGE",
+        "REPLIES_UNKNOWN_MESSAGE",
+        "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
+    ];
+    code == Some(160_002)
+        || (code == Some(50_035) && leaf.iter().any(|name| LEAVES.contains(&name.as_str())))
 }
 
 /// Status and code, never words from outside.
 fn reason(error: &RestError) -> String {
     match error {
-        RestError::Refused { status, code: Some(code), .. } => format!("{status} {code}"),
+        RestError::Refused {
+            status,
+            code: Some(code),
+            ..
+        } => format!("{status} {code}"),
         RestError::Refused { status, .. } => status.to_string(),
         RestError::Unauthorized => "401".into(),
         RestError::Blocked => "blocked".into(),
@@ -237,7 +294,13 @@ fn reason(error: &RestError) -> String {
 }
 
 /// Reads the place from the inbound message on and looks for an own message with this text (DESIGN 7.7).
-async fn look_for(rest: Arc<Rest>, bot: Snowflake, place: Snowflake, message: Snowflake, content: String) -> Event {
+async fn look_for(
+    rest: Arc<Rest>,
+    bot: Snowflake,
+    place: Snowflake,
+    message: Snowflake,
+    content: String,
+) -> Event {
     let sighting = match read_back(&rest, bot, place, message, &content).await {
         Ok(sighting) => sighting,
         Err(error) => {
@@ -266,7 +329,10 @@ async fn read_back(
         }
         if page_number == 0 && page.is_empty() {
             return Ok(match rest.message(place, message).await {
-                Err(RestError::Refused { code: Some(UNKNOWN_MESSAGE), .. }) => Sighting::Absent,
+                Err(RestError::Refused {
+                    code: Some(UNKNOWN_MESSAGE),
+                    ..
+                }) => Sighting::Absent,
                 _ => Sighting::Unclear,
             });
         }

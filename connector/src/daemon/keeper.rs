@@ -32,7 +32,10 @@ pub(super) async fn keep(
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::UnboundedSender<Event>,
 ) {
-    let limits = RunLimits { timeout: turn_timeout, grace: ABORT_GRACE };
+    let limits = RunLimits {
+        timeout: turn_timeout,
+        grace: ABORT_GRACE,
+    };
     let mut engine = Some(first);
     loop {
         let event = tokio::select! {
@@ -79,7 +82,9 @@ async fn start(spec: &EngineSpec, engine: &mut Option<Engine>) -> Event {
 }
 
 fn prompt(engine: &mut Option<Engine>, text: &str, limits: RunLimits) -> Event {
-    let Some(running) = engine else { return Event::EngineGone(Failure::EngineLost.code().into()) };
+    let Some(running) = engine else {
+        return Event::EngineGone(Failure::EngineLost.code().into());
+    };
     match running.prompt(text, limits) {
         Ok(()) => Event::Prompted,
         Err(error) => gone(engine, &error),
@@ -114,5 +119,8 @@ fn settled(outcome: RunOutcome) -> Settled {
         },
         ..EngineShare::default()
     };
-    Settled { reply: outcome.reply.map_err(|failure| failure.code().to_owned()), share }
+    Settled {
+        reply: outcome.reply.map_err(|failure| failure.code().to_owned()),
+        share,
+    }
 }

@@ -7,7 +7,7 @@ mod keeper;
 mod porter;
 mod typing;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use mosaic_proto::v1::call_event;
 use mosaic_sandbox::RequiredAbi;
@@ -24,13 +24,13 @@ use porter::Porter;
 use crate::{
     binding::Binding,
     broker::{self, Broker, Greeting},
+    commands::Prepared,
     confinement,
-    discord::{self, ApiBase, GatewayConfig, GatewayEvent, GatewayHandle, Rest, Token, gateway, rest::Timing},
-    engine::{Engine, EngineFolders, EngineSpec, Install, ModelChoice, model_endpoint},
+    discord::{GatewayConfig, GatewayEvent, GatewayHandle, Rest, gateway, rest::Timing},
+    engine::{Engine, EngineFolders, EngineSpec, ModelChoice, model_endpoint},
     exit::Exit,
     journal::{At, Digest, Sandbox, lines::Inbox},
-    owner::{Brake, Owned},
-    paths::{Paths, RuntimeDir},
+    owner::Brake,
     prompt::SystemPrompt,
     seat::{Ending, Event, Identity, Seat},
 };
@@ -38,49 +38,45 @@ use crate::{
 /// How long pi may take from its start until it is verified.
 const ENGINE_START: Duration = Duration::from_secs(60);
 
-/// Everything `run` has read and checked before the process confines itself.
-#[derive(Debug)]
-pub struct Prepared {
-    /// The binding.
-    pub binding: Binding,
-    /// Where its files lie.
-    pub paths: Paths,
-    /// Where the broker's sockets lie.
-    pub runtime: RuntimeDir,
-    /// The bot token.
-    pub token: Token,
-    /// The context files, name and text, in order.
-    pub contexts: Vec<(String, String)>,
-    /// Where pi is.
-    pub install: Install,
-    /// The launcher.
-    pub confine: PathBuf,
-    /// Discord's address.
-    pub api: ApiBase,
-    /// The hold on the binding, given back at the end.
-    pub owner: Owned,
-}
-
 /// Serves turns until asked to end.
 ///
 /// # Errors
 /// Why it ended otherwise, with the exit code a supervisor acts on.
 pub fn run(prepared: Prepared) -> Result<(), Exit> {
-    mosaic_sandbox::harden_process().map_err(Exit::invalid)?;
-    let Prepared { binding, paths, runtime: sockets, install, confine, api, .. } = &prepared;
+    crate::logs::start();
+    let Prepared {
+        binding,
+        paths,
+        runtime: sockets,
+        install,
+        confine,
+        api,
+        ..
+    } = &prepared;
 
     paths.create_folders().map_err(Exit::invalid)?;
     let folders = EngineFolders::below(&paths.data(), paths.sessions());
     folders.create().map_err(Exit::failed)?;
-    let model = model_endpoint(&folders.agent, &binding.engine.provider, &binding.engine.model)
-        .map_err(Exit::invalid)?;
+    let model = model_endpoint(
+        &folders.agent,
+        &binding.engine.provider,
+        &binding.engine.model,
+    )
+    .map_err(Exit::invalid)?;
     let (books, past) = Books::open(paths, At::now()).map_err(Exit::failed)?;
 
     let reach = confinement::reach(paths, sockets, install, confine.clone(), api.port(), &model);
     let report = confinement::enter(&reach, paths).map_err(Exit::invalid)?;
-    tracing::info!(denied = report.denied(), attempts = report.attempts(), "confined");
+    tracing::info!(
+        denied = report.denied(),
+        attempts = report.attempts(),
+        "confined"
+    );
 
-    let threads = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let threads = runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     let spec = EngineSpec {
         binding: binding.name.clone(),
         model: ModelChoice {
@@ -97,11 +93,20 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
         policy_digest: String::new(),
         prompt: SystemPrompt::new(&prepared.contexts, &binding.seat, ""),
         required_abi: RequiredAbi::default(),
-        sandbox: format!("connector: {} of {} attempts denied", report.denied(), report.attempts()),
+        sandbox: format!(
+            "connector: {} of {} attempts denied",
+            report.denied(),
+            report.attempts()
+        ),
         start_timeout: ENGINE_START,
     };
-    let ended = threads.map_err(Exit::failed)?.block_on(serve(&prepared, books, past, spec));
-    prepared.owner.release().map_err(|error| Exit::failed(format!("The run lock stays: {error}.")))?;
+    let ended = threads
+        .map_err(Exit::failed)?
+        .block_on(serve(&prepared, books, past, spec));
+    prepared
+        .owner
+        .release()
+        .map_err(|error| Exit::failed(format!("The run lock stays: {error}.")))?;
     ended
 }
 
@@ -111,12 +116,21 @@ async fn serve(
     past: crate::seat::Past,
     mut spec: EngineSpec,
 ) -> Result<(), Exit> {
-    let Prepared { binding, paths, runtime: sockets, token, api, .. } = prepared;
+    let Prepared {
+        binding,
+        paths,
+        runtime: sockets,
+        token,
+        api,
+        ..
+    } = prepared;
     let (events, mut heard) = mpsc::unbounded_channel();
     let broker = match &binding.tools {
         None => None,
         Some(tools) => {
-            let (broker, greeting) = Broker::connect(&sockets.control_socket()).await.map_err(Exit::failed)?;
+            let (broker, greeting) = Broker::connect(&sockets.control_socket())
+                .await
+                .map_err(Exit::failed)?;
             agree(&greeting, &tools.sha256)?;
             watch(&broker, events.clone()).await?;
             Some((broker, greeting))
@@ -162,11 +176,21 @@ async fn serve(
     let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
-    let keeper = tokio::spawn(keeper::keep(engine, spec, binding.limits.turn_timeout, ordered, events.clone()));
+    let keeper = tokio::spawn(keeper::keep(
+        engine,
+        spec,
+        binding.limits.turn_timeout,
+        ordered,
+        events.clone(),
+    ));
     let _ = events.send(Event::EngineReady);
 
-    let config = GatewayConfig { token: token.clone(), intents: gateway::INTENTS, base: api.clone() };
-    let (connection, dispatches) = discord::gateway::spawn(config, Arc::clone(&rest));
+    let config = GatewayConfig {
+        token: token.clone(),
+        intents: gateway::INTENTS,
+        base: api.clone(),
+    };
+    let (connection, dispatches) = gateway::spawn(config, Arc::clone(&rest));
     let porter = Porter::new(Arc::new(binding.clone()), rest, Brake::new(paths));
     let door = tokio::spawn(receive(porter, pending, dispatches, events));
 
@@ -181,7 +205,9 @@ fn agree(greeting: &Greeting, ours: &Digest) -> Result<(), Exit> {
     if greeting.tools_digest == ours.as_str() {
         return Ok(());
     }
-    Err(Exit::failed("The broker runs with another `tools` key than the binding has now. Restart the broker first."))
+    Err(Exit::failed(
+        "The broker runs with another `tools` key than the binding has now. Restart the broker first.",
+    ))
 }
 
 fn identity(binding: &Binding, greeting: Option<&Greeting>) -> Identity {
@@ -204,7 +230,9 @@ async fn watch(broker: &Broker, events: UnboundedSender<Event>) -> Result<(), Ex
     tokio::spawn(async move {
         while let Ok(Some(call)) = calls.message().await {
             match call.event {
-                Some(call_event::Event::Began(call)) => tracing::info!(tool = %call.tool, index = call.index, "call began"),
+                Some(call_event::Event::Began(call)) => {
+                    tracing::info!(tool = %call.tool, index = call.index, "call began");
+                }
                 Some(call_event::Event::Ended(call)) => {
                     tracing::info!(tool = %call.tool, index = call.index, outcome = ?call.outcome(), "call ended");
                     let _ = events.send(Event::CallEnded(broker::tool_call(call)));
@@ -241,7 +269,9 @@ async fn receive(
     for line in pending {
         match porter.fetch(&line, At::now()).await {
             Ok(message) => drop(events.send(Event::Message(message))),
-            Err(error) => tracing::warn!(message = %line.id, %error, "a held message could not be fetched; it waits for the next start"),
+            Err(error) => {
+                tracing::warn!(message = %line.id, %error, "a held message could not be fetched; it waits for the next start");
+            }
         }
     }
     while let Some(event) = dispatches.recv().await {
@@ -292,7 +322,9 @@ impl House {
     ) -> Result<Option<Ending>, Exit> {
         let mut ending = self.driver.perform(first).await.map_err(Exit::failed)?;
         while ending.is_none() && !self.seat.nothing_outgoing() {
-            let Some(event) = heard.recv().await else { break };
+            let Some(event) = heard.recv().await else {
+                break;
+            };
             ending = self.step(event).await?;
         }
         let unsettled = self.seat.unsettled();
@@ -322,7 +354,11 @@ impl House {
 }
 
 /// Ends the engine and the gateway session; what is on disk is already complete.
-async fn finish(mut driver: Driver, connection: GatewayHandle, keeper: tokio::task::JoinHandle<()>) {
+async fn finish(
+    mut driver: Driver,
+    connection: GatewayHandle,
+    keeper: tokio::task::JoinHandle<()>,
+) {
     driver.engine = None;
     if let Some(typing) = driver.typing.take() {
         typing.stop().await;

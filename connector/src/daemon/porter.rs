@@ -32,14 +32,23 @@ pub(super) struct Porter {
 impl Porter {
     pub(super) fn new(binding: Arc<Binding>, rest: Arc<Rest>, brake: Brake) -> Self {
         let (threads, thread_names, failed) = (Threads::default(), HashMap::new(), HashMap::new());
-        Self { binding, rest, brake, threads, thread_names, failed }
+        Self {
+            binding,
+            rest,
+            brake,
+            threads,
+            thread_names,
+            failed,
+        }
     }
 
     /// What the event means for the seat; `None` when it only taught the porter something.
     pub(super) async fn receive(&mut self, event: discord::Event) -> Option<seat::Message> {
         self.threads.observe(&event);
         match event {
-            discord::Event::MessageCreate(message) => Some(self.judge(&message, false, At::now()).await),
+            discord::Event::MessageCreate(message) => {
+                Some(self.judge(&message, false, At::now()).await)
+            }
             discord::Event::Thread(discord::gateway::ThreadChange::Upsert(thread)) => {
                 self.remember(&thread);
                 None
@@ -56,11 +65,26 @@ impl Porter {
     ///
     /// # Errors
     /// When Discord cannot be asked now; the message stays for the next start.
-    pub(super) async fn fetch(&mut self, line: &Inbox, now: At) -> Result<seat::Message, RestError> {
+    pub(super) async fn fetch(
+        &mut self,
+        line: &Inbox,
+        now: At,
+    ) -> Result<seat::Message, RestError> {
         let age = Duration::from_millis(now.ms().saturating_sub(line.id.created_ms()));
         let drop = |reason| {
-            let Inbox { id, channel, author, .. } = *line;
-            Ok(seat::Message::Dropped(Drop { id, channel, author, reason, at: now }))
+            let Inbox {
+                id,
+                channel,
+                author,
+                ..
+            } = *line;
+            Ok(seat::Message::Dropped(Drop {
+                id,
+                channel,
+                author,
+                reason,
+                at: now,
+            }))
         };
         if age > self.binding.limits.max_age {
             return drop(DropReason::TooOld);
@@ -90,13 +114,27 @@ impl Porter {
         let reason = match verdict {
             Verdict::Turn(channel) => {
                 let arrival = self.arrival(message, channel, received);
-                return seat::Message::Passed { arrival, braked: self.brake.is_on(), known };
+                return seat::Message::Passed {
+                    arrival,
+                    braked: self.brake.is_on(),
+                    known,
+                };
             }
             Verdict::Drop(reason) => reason,
             Verdict::LookUp => DropReason::ChannelNotListed,
         };
-        let Message { id, channel_id: channel, .. } = *message;
-        seat::Message::Dropped(Drop { id, channel, author: message.author.id, reason, at: At::now() })
+        let Message {
+            id,
+            channel_id: channel,
+            ..
+        } = *message;
+        seat::Message::Dropped(Drop {
+            id,
+            channel,
+            author: message.author.id,
+            reason,
+            at: At::now(),
+        })
     }
 
     fn place(&self, channel: Snowflake) -> Place {
@@ -108,7 +146,11 @@ impl Porter {
     }
 
     async fn look_up(&mut self, channel: Snowflake) {
-        if self.failed.get(&channel).is_some_and(|at| at.elapsed() < LOOK_UP_AGAIN) {
+        if self
+            .failed
+            .get(&channel)
+            .is_some_and(|at| at.elapsed() < LOOK_UP_AGAIN)
+        {
             return;
         }
         match self.rest.channel(channel).await {
@@ -128,14 +170,24 @@ impl Porter {
     }
 
     fn remember(&mut self, thread: &discord::model::Channel) {
-        let listed = thread.parent_id.is_some_and(|parent| self.binding.channel(parent).is_some());
+        let listed = thread
+            .parent_id
+            .is_some_and(|parent| self.binding.channel(parent).is_some());
         if let Some(name) = thread.name.clone().filter(|_| listed) {
             self.thread_names.insert(thread.id, name);
         }
     }
 
-    fn arrival(&self, message: &Message, channel: &crate::binding::Channel, received: At) -> Arrival {
-        let requester = self.binding.user(message.author.id).map(|user| user.name.clone());
+    fn arrival(
+        &self,
+        message: &Message,
+        channel: &crate::binding::Channel,
+        received: At,
+    ) -> Arrival {
+        let requester = self
+            .binding
+            .user(message.author.id)
+            .map(|user| user.name.clone());
         Arrival {
             message: message.id,
             place: message.channel_id,
@@ -144,7 +196,10 @@ impl Porter {
             thread_name: self.thread_names.get(&message.channel_id).cloned(),
             author: message.author.id,
             requester: requester.unwrap_or_default(),
-            server_name: message.author.server_name(message.member.as_ref()).to_owned(),
+            server_name: message
+                .author
+                .server_name(message.member.as_ref())
+                .to_owned(),
             text: message.content.clone(),
             received,
         }

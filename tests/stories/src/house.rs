@@ -40,7 +40,11 @@ impl Default for Layout {
             { "name": "docs", "path": "DOCS" },
             { "name": "vault", "path": "VAULT", "write": true },
         ]);
-        Self { tools: Some(json!({ "roots": roots, "maxCallsPerTurn": 8 })), limits: json!({}), install: None }
+        Self {
+            tools: Some(json!({ "roots": roots, "maxCallsPerTurn": 8 })),
+            limits: json!({}),
+            install: None,
+        }
     }
 }
 
@@ -62,7 +66,9 @@ pub struct House {
 ///
 /// # Panics
 /// When no loopback port is to be had.
-pub async fn start_stand_ins(model: impl Future<Output = std::io::Result<Model>>) -> (Discord, Model) {
+pub async fn start_stand_ins(
+    model: impl Future<Output = std::io::Result<Model>>,
+) -> (Discord, Model) {
     let discord = Discord::guild("Acme")
         .channel("ideas")
         .channel("quiet")
@@ -82,8 +88,14 @@ impl House {
     /// When the disk does not take it.
     #[must_use]
     pub fn build(discord: &Discord, model: &Model, layout: Layout) -> Self {
-        let folder = tempfile::Builder::new().prefix("house-").tempdir().expect("a temporary folder");
-        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the tree above this crate");
+        let folder = tempfile::Builder::new()
+            .prefix("house-")
+            .tempdir()
+            .expect("a temporary folder");
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .expect("the tree above this crate");
         let notify = Notify::bind(folder.path().join("notify.sock"));
         let house = Self {
             install: layout.install.clone().unwrap_or_else(|| tree.to_owned()),
@@ -99,18 +111,37 @@ impl House {
     }
 
     fn furnish(&self, discord: &Discord, model: &Model, layout: &Layout) {
-        for folder in ["data", "data/discord", "data/discord/sage", "data/discord/sage/pi", "secrets", "run", "home"] {
+        for folder in [
+            "data",
+            "data/discord",
+            "data/discord/sage",
+            "data/discord/sage/pi",
+            "secrets",
+            "run",
+            "home",
+        ] {
             private_folder(&self.path(folder));
         }
         for folder in ["docs", "vault", "vault/notes", "repo", "outside"] {
             fs::create_dir(self.path(folder)).expect("a fresh folder");
         }
-        fs::write(self.path("docs/plan.md"), "# Plan\n\nShip the connector in December.\n").expect("a file");
+        fs::write(
+            self.path("docs/plan.md"),
+            "# Plan\n\nShip the connector in December.\n",
+        )
+        .expect("a file");
         fs::write(self.path("vault/names.md"), "- Aurora\n- Mosaic\n").expect("a file");
         fs::write(self.path("outside/secret.txt"), SECRET_TEXT).expect("a file");
-        fs::write(self.path("repo/sage.md"), "You are Sage, the strategy seat.\n").expect("a file");
+        fs::write(
+            self.path("repo/sage.md"),
+            "You are Sage, the strategy seat.\n",
+        )
+        .expect("a file");
         private_file(&self.path("secrets/bot.token"), &discord.token());
-        private_file(&self.path("data/discord/sage/pi/models.json"), &model.models_json().to_string());
+        private_file(
+            &self.path("data/discord/sage/pi/models.json"),
+            &model.models_json().to_string(),
+        );
         self.write_binding(&self.binding(discord, layout));
     }
 
@@ -187,7 +218,9 @@ impl House {
     #[must_use]
     pub fn journal(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.data(name)).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a journal holds JSON lines")).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("a journal holds JSON lines"))
+            .collect()
     }
 
     /// The record of a message's turn; nothing when it is not written.
@@ -210,7 +243,11 @@ impl House {
             if let Some(record) = self.record(&message) {
                 return record;
             }
-            assert!(tokio::time::Instant::now() < give_up, "no record of {message}:\n{}", self.connector_said());
+            assert!(
+                tokio::time::Instant::now() < give_up,
+                "no record of {message}:\n{}",
+                self.connector_said()
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -219,23 +256,37 @@ impl House {
         let folder = |name: &str| self.path(name).display().to_string();
         let mut line: Vec<String> = vec![command.into(), BINDING.into()];
         line.extend(own.iter().map(ToString::to_string));
-        line.extend(["--data-root".into(), folder("data"), "--runtime-dir".into(), folder("run")]);
+        line.extend([
+            "--data-root".into(),
+            folder("data"),
+            "--runtime-dir".into(),
+            folder("run"),
+        ]);
         line
     }
 
     /// A command of the broker, run to its end: exit code and everything it said.
     pub async fn broker_says(&self, words: &[&str]) -> (Option<i32>, String) {
-        let (command, own) = words.split_at(words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len()));
+        let (command, own) = words.split_at(
+            words
+                .iter()
+                .position(|word| word.starts_with('-'))
+                .unwrap_or(words.len()),
+        );
         let mut line: Vec<String> = command.iter().map(ToString::to_string).collect();
         line.push(BINDING.into());
         line.extend(own.iter().map(ToString::to_string));
-        line.extend(["--data-root".into(), self.path("data").display().to_string()]);
+        line.extend([
+            "--data-root".into(),
+            self.path("data").display().to_string(),
+        ]);
         self.finish("mosaic-broker", &line).await
     }
 
     /// A command of the connector, run to its end: exit code and everything it said.
     pub async fn connector_says(&self, command: &str, own: &[&str]) -> (Option<i32>, String) {
-        self.finish("mosaic-discord", &self.arguments(command, own)).await
+        self.finish("mosaic-discord", &self.arguments(command, own))
+            .await
     }
 
     async fn finish(&self, program: &str, line: &[String]) -> (Option<i32>, String) {
@@ -258,9 +309,16 @@ impl House {
         let line = self.arguments("run", &[]);
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         let home = self.path("home").display().to_string();
-        let environment = [("HOME", home.as_str()), ("NOTIFY_SOCKET", self.notify.path())];
+        let environment = [
+            ("HOME", home.as_str()),
+            ("NOTIFY_SOCKET", self.notify.path()),
+        ];
         let broker = Program::start(&self.programs.path("mosaic-broker"), &words, &environment);
-        assert!(self.notify.ready(PATIENCE).await, "the broker is not ready. It said:\n{}", broker.said());
+        assert!(
+            self.notify.ready(PATIENCE).await,
+            "the broker is not ready. It said:\n{}",
+            broker.said()
+        );
         self.broker = Some(broker);
     }
 
@@ -268,12 +326,22 @@ impl House {
     pub fn start_connector(&mut self, environment: &[(&str, &str)]) {
         let install = self.install.display().to_string();
         let repo = self.path("repo").display().to_string();
-        let line = self.arguments("run", &["--supervised", "--install-dir", &install, "--repo", &repo]);
+        let line = self.arguments(
+            "run",
+            &["--supervised", "--install-dir", &install, "--repo", &repo],
+        );
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         let home = self.path("home").display().to_string();
-        let mut all = vec![("HOME", home.as_str()), ("MOSAIC_DISCORD_API", self.api.as_str())];
+        let mut all = vec![
+            ("HOME", home.as_str()),
+            ("MOSAIC_DISCORD_API", self.api.as_str()),
+        ];
         all.extend_from_slice(environment);
-        self.connector = Some(Program::start(&self.programs.path("mosaic-discord"), &words, &all));
+        self.connector = Some(Program::start(
+            &self.programs.path("mosaic-discord"),
+            &words,
+            &all,
+        ));
     }
 
     /// Starts both and waits for the gateway session.
@@ -301,7 +369,10 @@ impl House {
     /// What the connector has said so far.
     #[must_use]
     pub fn connector_said(&self) -> String {
-        self.connector.as_ref().map(Program::said).unwrap_or_default()
+        self.connector
+            .as_ref()
+            .map(Program::said)
+            .unwrap_or_default()
     }
 
     /// What the broker has said so far.
@@ -315,9 +386,16 @@ impl House {
     /// # Panics
     /// When one does not end, or not with exit 0.
     pub async fn close(&mut self) {
-        for program in [&mut self.connector, &mut self.broker].into_iter().flatten() {
+        for program in [&mut self.connector, &mut self.broker]
+            .into_iter()
+            .flatten()
+        {
             let status = program.stop(PATIENCE).await;
-            assert!(status.success(), "it ended with {status}. It said:\n{}", program.said());
+            assert!(
+                status.success(),
+                "it ended with {status}. It said:\n{}",
+                program.said()
+            );
         }
         (self.connector, self.broker) = (None, None);
     }

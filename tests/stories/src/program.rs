@@ -36,7 +36,9 @@ impl Programs {
         let own = std::env::current_exe().expect("a running program has a path");
         let folder = own
             .ancestors()
-            .find(|folder| folder.join("mosaic-discord").is_file() && folder.join("mosaic-broker").is_file())
+            .find(|folder| {
+                folder.join("mosaic-discord").is_file() && folder.join("mosaic-broker").is_file()
+            })
             .expect("mosaic-discord and mosaic-broker are built: cargo build --workspace --bins")
             .to_owned();
         Self { folder }
@@ -79,7 +81,11 @@ impl Program {
         let out = child.stdout.take().expect("stdout is piped");
         let err = child.stderr.take().expect("stderr is piped");
         let readers = vec![listen(out, &said), listen(err, &said)];
-        Self { child, said, readers }
+        Self {
+            child,
+            said,
+            readers,
+        }
     }
 
     /// Its process id, as long as it runs.
@@ -91,7 +97,10 @@ impl Program {
     /// What it has written to stdout and stderr so far.
     #[must_use]
     pub fn said(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Sends it a signal; nothing when it has ended.
@@ -108,7 +117,9 @@ impl Program {
     /// When that takes longer than `patience`, with what it said.
     pub async fn ended(&mut self, patience: Duration) -> ExitStatus {
         let status = timeout(patience, self.child.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("it did not end in {patience:?}. It said:\n{}", self.said()));
+        let status = status.unwrap_or_else(|_| {
+            panic!("it did not end in {patience:?}. It said:\n{}", self.said())
+        });
         for reader in self.readers.drain(..) {
             let _ = timeout(Duration::from_secs(2), reader).await;
         }
@@ -131,11 +142,17 @@ impl Program {
     pub async fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         let status = self.ended(Duration::from_secs(10)).await;
-        assert!(status.signal().is_some() || status.code().is_some(), "it died");
+        assert!(
+            status.signal().is_some() || status.code().is_some(),
+            "it died"
+        );
     }
 }
 
-fn listen(pipe: impl AsyncRead + Unpin + Send + 'static, said: &Arc<Mutex<String>>) -> JoinHandle<()> {
+fn listen(
+    pipe: impl AsyncRead + Unpin + Send + 'static,
+    said: &Arc<Mutex<String>>,
+) -> JoinHandle<()> {
     let said = Arc::clone(said);
     tokio::spawn(async move {
         let mut lines = BufReader::new(pipe).lines();
@@ -157,7 +174,10 @@ pub(crate) struct Notify {
 impl Notify {
     pub(crate) fn bind(path: PathBuf) -> Self {
         let _ = std::fs::remove_file(&path);
-        Self { socket: UnixDatagram::bind(&path).expect("a socket can be bound in the house"), path }
+        Self {
+            socket: UnixDatagram::bind(&path).expect("a socket can be bound in the house"),
+            path,
+        }
     }
 
     pub(crate) fn path(&self) -> &str {

@@ -14,8 +14,16 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 const CONVERSATION: [(&str, &str, &str); 6] = [
     ("Jason", "list vault", "names.md"),
     ("Carmen", "read docs/plan.md", "December"),
-    ("Jason", "write vault/notes/decision.md: # Decision\n\nWe ship in December.", "decision.md"),
-    ("Carmen", "replace December with January in vault/notes/decision.md", "decision.md"),
+    (
+        "Jason",
+        "write vault/notes/decision.md: # Decision\n\nWe ship in December.",
+        "decision.md",
+    ),
+    (
+        "Carmen",
+        "replace December with January in vault/notes/decision.md",
+        "decision.md",
+    ),
     ("Jason", "search January", "decision.md"),
     ("Carmen", "read vault/../outside/secret.txt", "refused"),
 ];
@@ -32,7 +40,11 @@ async fn main() -> ExitCode {
     };
     let (discord, model) = start_stand_ins(Model::by_rules(0)).await;
     let mut house = House::build(&discord, &model, Layout::default());
-    let faults = if chat { talk(&mut house, &discord).await } else { show(&mut house, &discord).await };
+    let faults = if chat {
+        talk(&mut house, &discord).await
+    } else {
+        show(&mut house, &discord).await
+    };
     house.close().await;
     if faults.is_empty() {
         return ExitCode::SUCCESS;
@@ -67,25 +79,45 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
         let answers = discord.wait_for_answers("ideas", count + 1, PATIENCE).await;
         let answer = &answers[count];
         let seen = discord.look(|world| world.bot_reacted(question, "👀"));
-        println!("  {:>8}   {}", "", if seen { "👀 Sage" } else { "(no reaction)" });
+        println!(
+            "  {:>8}   {}",
+            "",
+            if seen { "👀 Sage" } else { "(no reaction)" }
+        );
         said("Sage", &answer.content);
         expect(seen, "the read receipt");
-        expect(answer.content.contains(word), &format!("an answer to `{text}` that says {word}"));
-        expect(!answer.content.contains(SECRET_TEXT), "the secret staying where it is");
-        expect(replies_to(answer, question), &format!("a reply to `{text}`"));
+        expect(
+            answer.content.contains(word),
+            &format!("an answer to `{text}` that says {word}"),
+        );
+        expect(
+            !answer.content.contains(SECRET_TEXT),
+            "the secret staying where it is",
+        );
+        expect(
+            replies_to(answer, question),
+            &format!("a reply to `{text}`"),
+        );
         last = Some(house.wait_for_record(question).await);
     }
 
     heading("The files after");
     tree(house, "vault");
-    let decision = std::fs::read_to_string(house.path("vault/notes/decision.md")).unwrap_or_default();
+    let decision =
+        std::fs::read_to_string(house.path("vault/notes/decision.md")).unwrap_or_default();
     indented(&decision);
-    expect(decision == "# Decision\n\nWe ship in January.", "exactly these bytes in vault/notes/decision.md");
+    expect(
+        decision == "# Decision\n\nWe ship in January.",
+        "exactly these bytes in vault/notes/decision.md",
+    );
 
     heading("The record of the last turn: a refused read");
     let record = last.unwrap_or_default();
     indented(&serde_json::to_string_pretty(&record).unwrap_or_default());
-    expect(record["tools"][0]["outcome"] == "refused", "a refused call in the record");
+    expect(
+        record["tools"][0]["outcome"] == "refused",
+        "a refused call in the record",
+    );
     expect(record["outcome"] == "answered", "an answered turn");
 
     heading("The broker's ledger");
@@ -109,7 +141,9 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
 async fn talk(house: &mut House, discord: &Discord) -> Vec<String> {
     println!("Starting: broker, connector, pi …");
     house.open(discord).await;
-    println!("Type a message to #ideas; end with Ctrl-D. Try: list vault · read docs/plan.md · search Aurora");
+    println!(
+        "Type a message to #ideas; end with Ctrl-D. Try: list vault · read docs/plan.md · search Aurora"
+    );
     println!("· write vault/notes/a.md: hello · replace hello with bye in vault/notes/a.md");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut heard = 0;
@@ -119,7 +153,9 @@ async fn talk(house: &mut House, discord: &Discord) -> Vec<String> {
             discord.say("ideas", "Jason", &line).await;
             heard += 1;
             let answers = discord.wait_for_answers("ideas", heard, PATIENCE).await;
-            answers[heard - 1..].iter().for_each(|answer| said("Sage", &answer.content));
+            answers[heard - 1..]
+                .iter()
+                .for_each(|answer| said("Sage", &answer.content));
             heard = answers.len();
         }
         prompt();
@@ -129,7 +165,10 @@ async fn talk(house: &mut House, discord: &Discord) -> Vec<String> {
 }
 
 fn replies_to(answer: &StoredMessage, question: stand_ins::discord::Snowflake) -> bool {
-    answer.reference.as_ref().is_some_and(|reference| reference.message == question)
+    answer
+        .reference
+        .as_ref()
+        .is_some_and(|reference| reference.message == question)
 }
 
 fn prompt() {
@@ -139,7 +178,10 @@ fn prompt() {
 }
 
 fn heading(text: &str) {
-    println!("\n── {text} {}", "─".repeat(76_usize.saturating_sub(text.chars().count() + 4)));
+    println!(
+        "\n── {text} {}",
+        "─".repeat(76_usize.saturating_sub(text.chars().count() + 4))
+    );
 }
 
 fn said(who: &str, text: &str) {
@@ -162,7 +204,11 @@ fn tree(house: &House, folder: &str) {
             if path.is_dir() {
                 open.push(path);
             } else if let Ok(below) = path.strip_prefix(house.path("")) {
-                rows.push(format!("  {:<32} {:>5} bytes", below.display(), entry.metadata().map_or(0, |m| m.len())));
+                rows.push(format!(
+                    "  {:<32} {:>5} bytes",
+                    below.display(),
+                    entry.metadata().map_or(0, |m| m.len())
+                ));
             }
         }
     }
