@@ -87,7 +87,7 @@ impl House {
     /// # Panics
     /// When the disk does not take it.
     #[must_use]
-    pub fn build(discord: &Discord, model: &Model, layout: Layout) -> Self {
+    pub fn build(discord: &Discord, model: &Model, layout: &Layout) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("house-")
             .tempdir()
@@ -106,7 +106,7 @@ impl House {
             broker: None,
             connector: None,
         };
-        house.furnish(discord, model, &layout);
+        house.furnish(discord, model, layout);
         house
     }
 

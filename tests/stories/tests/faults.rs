@@ -34,7 +34,7 @@ async fn a_killed_engine_costs_one_fixed_line_and_the_next_message_is_answered_b
         }
     }))
     .await;
-    let mut house = House::build(&discord, &model, Layout::default());
+    let mut house = House::build(&discord, &model, &Layout::default());
     house.open(&discord).await;
 
     let hanging = discord.say("ideas", "Jason", "hang").await;
@@ -72,7 +72,7 @@ async fn a_killed_engine_costs_one_fixed_line_and_the_next_message_is_answered_b
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_broker_ends_the_turn_with_its_line_and_the_connector_with_exit_1() {
     let (discord, model) = start_stand_ins(Model::answering_by(|_| Answer::silent())).await;
-    let mut house = House::build(&discord, &model, Layout::default());
+    let mut house = House::build(&discord, &model, &Layout::default());
     house.open(&discord).await;
 
     let question = discord.say("ideas", "Jason", "hang").await;
@@ -111,7 +111,7 @@ async fn a_connector_that_dies_between_any_two_lines_answers_once_after_the_rest
         limits: json!({ "replyChunkChars": 200 }),
         ..Layout::default()
     };
-    let mut house = House::build(&discord, &model, layout);
+    let mut house = House::build(&discord, &model, &layout);
     house.start_broker().await;
 
     let mut survived = false;

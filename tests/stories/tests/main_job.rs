@@ -11,7 +11,7 @@ use stories::{House, Layout, PATIENCE, SECRET_TEXT, start_stand_ins};
 /// A house that is open for business, its model playing this script.
 async fn open_house(script: Vec<Answer>) -> (House, Discord, Model) {
     let (discord, model) = start_stand_ins(Model::answering(script)).await;
-    let mut house = House::build(&discord, &model, Layout::default());
+    let mut house = House::build(&discord, &model, &Layout::default());
     house.open(&discord).await;
     (house, discord, model)
 }
@@ -80,7 +80,7 @@ async fn a_question_about_a_file_is_answered_as_a_reply_and_the_record_proves_ea
 #[tokio::test(flavor = "multi_thread")]
 async fn the_model_is_offered_exactly_the_verbs_the_binding_enables_whatever_lies_around_pi() {
     let (discord, model) = start_stand_ins(Model::answering(vec![Answer::text("hi")])).await;
-    let mut house = House::build(&discord, &model, Layout::default());
+    let mut house = House::build(&discord, &model, &Layout::default());
     hostile_surroundings(&house);
 
     house.open(&discord).await;

@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
         }
     };
     let (discord, model) = start_stand_ins(Model::by_rules(0)).await;
-    let mut house = House::build(&discord, &model, Layout::default());
+    let mut house = House::build(&discord, &model, &Layout::default());
     let faults = if chat {
         talk(&mut house, &discord).await
     } else {
