@@ -434,3 +434,7 @@ fn ending(
 fn now_ms() -> u64 {
     u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
 }
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests lay out a binding by path")]
+mod tests;
