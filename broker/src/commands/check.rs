@@ -2,7 +2,7 @@
 
 use mosaic_sandbox::profiles;
 
-use super::{Code, Place, PlaceArgs, RuntimeArgs, Stop, Surroundings, confined};
+use super::{Code, Place, PlaceArgs, RuntimeArgs, Stop, Surroundings, confined, out};
 use crate::{
     audit::{LEDGER, verify},
     fence::Reach,
@@ -28,11 +28,11 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     let runtime = place.runtime(&args.runtime, around)?;
 
     let policy = place.policy()?;
-    println!(
+    out::line(format!(
         "binding: {} is valid, policy {}",
         place.config.display(),
         policy.policy_digest()
-    );
+    ));
     let required = confined::required_abi(&policy)?;
     let reach = Reach::open(policy).map_err(|error| Stop::new(Code::Invalid, error))?;
     for root in reach.root_states() {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
         } else {
             "read"
         };
-        println!("root: {} can be opened, {how}", root.name);
+        out::line(format!("root: {} can be opened, {how}", root.name));
     }
     listener::check_length(&runtime)?;
     look("sockets", &runtime)?;
@@ -55,32 +55,32 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     profiles::broker(&confined::reach(reach.policy(), fenced))
         .prepare(required)
         .map_err(|error| Stop::new(Code::Invalid, error))?;
-    println!(
+    out::line(format!(
         "kernel: offers what is required, Landlock ABI {}; `selftest` tries it",
         required.get()
-    );
+    ));
     Ok(())
 }
 
 fn look(what: &str, path: &std::path::Path) -> Result<Option<Folder>, Stop> {
     if !path.exists() {
-        println!("{what}: {} will be created", path.display());
+        out::line(format!("{what}: {} will be created", path.display()));
         return Ok(None);
     }
     let folder = Folder::open(path)?;
-    println!("{what}: {} is ours alone", path.display());
+    out::line(format!("{what}: {} is ours alone", path.display()));
     Ok(Some(folder))
 }
 
 fn check_ledger(state: &Folder) -> Result<(), Stop> {
     if !state.has(LEDGER)? {
-        println!("ledger: will be created");
+        out::line("ledger: will be created");
         return Ok(());
     }
     let ledger = verify(state, |_| {})?;
-    println!(
+    out::line(format!(
         "ledger: {} lines, head {}",
         ledger.chain.seq, ledger.chain.head
-    );
+    ));
     Ok(())
 }

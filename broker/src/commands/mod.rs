@@ -6,6 +6,7 @@ mod check;
 mod confined;
 mod lock;
 mod notify;
+mod out;
 mod place;
 mod policy;
 mod run;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Place, PlaceArgs, Stop, Surroundings};
+use super::{Place, PlaceArgs, Stop, Surroundings, out};
 use crate::tools;
 
 /// Prints in plain words what this binding permits.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     let policy = Place::of(&args.place, around)?.policy()?;
     if !args.json {
-        print!("{policy}");
+        out::text(&policy);
         return Ok(());
     }
     let tools: Vec<_> = tools::enabled(&policy)
@@ -37,6 +37,6 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
         "toolsDigest": policy.tools_digest(),
         "policyDigest": policy.policy_digest(),
     });
-    println!("{object}");
+    out::line(object);
     Ok(())
 }

@@ -212,3 +212,84 @@ fn ledger_failed(fault: impl Display) -> Stop {
 fn failed(what: &str, error: impl Display) -> Stop {
     Stop::new(Code::Failed, format!("{what}: {error}."))
 }
+
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out a binding and a leftover by path"
+)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use mosaic_proto::v1::WriteFileRequest;
+
+    use super::*;
+    use crate::{
+        audit::{CallStart, Told, verify},
+        cancel::Cancel,
+        policy::Policy,
+        tools,
+    };
+
+    #[test]
+    fn a_21_what_a_killed_broker_left_half_written_is_removed_and_on_record() {
+        let dir = tempfile::Builder::new()
+            .prefix("run-")
+            .tempdir()
+            .expect("a folder for the test");
+        let place = |name: &str| dir.path().join(name);
+        for folder in ["vault", "data"] {
+            fs::create_dir(place(folder)).expect("mkdir");
+            fs::set_permissions(place(folder), fs::Permissions::from_mode(0o700)).expect("chmod");
+        }
+        let tools = serde_json::json!({ "roots": [{ "name": "vault", "path": place("vault"), "write": true }] });
+        fs::write(
+            place("data/b.json"),
+            serde_json::json!({ "tools": tools }).to_string(),
+        )
+        .expect("written");
+        fs::set_permissions(place("data/b.json"), fs::Permissions::from_mode(0o600))
+            .expect("chmod");
+        let policy = Policy::read(&place("data/b.json"), &place("data"), None).expect("a policy");
+        let reach = Reach::open(policy).expect("opened");
+        let state = Folder::open(&place("data")).expect("private");
+        let now = Timestamp::UNIX_EPOCH;
+
+        // A write was cleared and written down, its temp file was made, and the broker died.
+        let request = WriteFileRequest {
+            root: "vault".into(),
+            path: "new.md".into(),
+            text: "half".into(),
+        };
+        let cleared = tools::clear(request.into(), &reach, &Cancel::default()).expect("cleared");
+        let facts = Told::from(cleared.facts());
+        let temp = place("vault").join(facts.text("temp").expect("named"));
+        let call = CallStart {
+            turn: "t1".into(),
+            call: 1,
+            tool: "write_file".into(),
+            facts,
+        };
+        let ledger = Ledger::open(&state, now).expect("opened").ledger;
+        ledger
+            .write(now, &Entry::Intent(call), Durable::Now)
+            .expect("written");
+        fs::write(&temp, "half").expect("written");
+        drop(ledger);
+
+        let opened = Ledger::open(&state, now).expect("opened");
+        sweep(&opened.ledger, &reach, &opened.unfinished).expect("swept");
+
+        assert!(!temp.exists(), "the leftover is still there");
+        let mut last = None;
+        verify(&state, |line| last = Some(line.entry.clone())).expect("sound");
+        let expected = Entry::Interrupted {
+            turn: "t1".into(),
+            call: 1,
+            tool: "write_file".into(),
+            found: "removed".into(),
+        };
+        assert_eq!(last, Some(expected));
+        assert_eq!(Ledger::open(&state, now).expect("opened").unfinished, []);
+    }
+}

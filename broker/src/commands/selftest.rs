@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Code, Place, PlaceArgs, RuntimeArgs, Stop, Surroundings, confined};
+use super::{Code, Place, PlaceArgs, RuntimeArgs, Stop, Surroundings, confined, out};
 use crate::private::Folder;
 
 /// Confines itself as `run` would, tries what must fail, and prints each attempt with the kernel's answer.
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
             "requiredAbi": confined.required.get(),
             "rows": rows,
         });
-        println!("{object}");
+        out::line(object);
     } else {
-        print!("{}", confined.report);
+        out::text(&confined.report);
     }
     confined.demand()
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{folder, sentence};
 use crate::{
     audit::{Line, verify},
-    commands::{Place, PlaceArgs, Stop, Surroundings},
+    commands::{Place, PlaceArgs, Stop, Surroundings, out},
 };
 
 /// Lists calls as they ended: done, refused, failed or cancelled.
@@ -66,14 +66,11 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     let since = args.since.map(|since| since.timestamp(Timestamp::now()));
     verify(&folder, |line| {
         if wanted(args, since, line) {
-            println!(
-                "{}",
-                if args.json {
-                    line.text.clone()
-                } else {
-                    sentence(line)
-                }
-            );
+            out::line(if args.json {
+                line.text.clone()
+            } else {
+                sentence(line)
+            });
         }
     })?;
     Ok(())

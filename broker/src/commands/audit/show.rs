@@ -3,7 +3,7 @@
 use super::{folder, sentence};
 use crate::{
     audit::{Line, verify},
-    commands::{Code, Place, PlaceArgs, Stop, Surroundings},
+    commands::{Code, Place, PlaceArgs, Stop, Surroundings, out},
 };
 
 /// Shows all lines of one turn, or one line by its number.
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     }
     let nothing = of_turn.is_empty();
     for line in of_turn {
-        println!("{line}");
+        out::line(line);
     }
     verdict?;
     if nothing {

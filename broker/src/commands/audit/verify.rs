@@ -7,7 +7,7 @@ use serde_json::json;
 use super::folder;
 use crate::{
     audit::{Chain, Hash, History, OpenError, Verified, verify},
-    commands::{Code, Place, PlaceArgs, Stop, Surroundings},
+    commands::{Code, Place, PlaceArgs, Stop, Surroundings, out},
     private::Folder,
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     };
     let Some(broken) = broken else { return Ok(()) };
     if args.json {
-        println!("{}", json!({ "sound": false, "broken": broken }));
+        out::line(json!({ "sound": false, "broken": broken }));
     }
     Err(Stop::new(
         Code::Invalid,
@@ -91,17 +91,14 @@ fn print_sound(as_json: bool, chain: Chain, history: &History) {
     let notes: Vec<_> = history.notes().iter().map(ToString::to_string).collect();
     if as_json {
         let head = chain.head.to_string();
-        println!(
-            "{}",
-            json!({ "sound": true, "lines": chain.seq, "head": head, "notes": notes })
-        );
+        out::line(json!({ "sound": true, "lines": chain.seq, "head": head, "notes": notes }));
         return;
     }
-    println!(
+    out::line(format!(
         "{} lines, each following the one before. Head: {}",
         chain.seq, chain.head
-    );
+    ));
     for note in notes {
-        println!("note: {note}");
+        out::line(format!("note: {note}"));
     }
 }
