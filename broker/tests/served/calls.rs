@@ -1,6 +1,6 @@
 //! Calls through both sockets: in a turn and out of one, past the limit, given up half way.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use mosaic_proto::v1::{
     self, AbortTurnRequest, CloseTurnRequest, DescribeRequest, HelloRequest, ListRequest,
@@ -500,5 +500,37 @@ async fn a_99_verbs_on_the_control_socket_do_not_exist() {
             .expect_err("refused")
             .code(),
         Code::Unimplemented
+    );
+}
+
+#[tokio::test]
+async fn what_the_kernel_denies_although_the_fences_passed_it_is_counted_and_on_record() {
+    let binding = Binding::new().file("library/locked.md", "alpha\n");
+    fs::set_permissions(
+        binding.path("library/locked.md"),
+        fs::Permissions::from_mode(0o000),
+    )
+    .expect("chmod");
+    let broker = binding.start();
+    let (mut control, mut tools) = broker.in_turn("t1").await;
+
+    let denied = tools
+        .read_file(read("library", "locked.md"))
+        .await
+        .expect("answered");
+
+    assert_eq!(reason(denied), "not_permitted");
+    let status = control
+        .status(StatusRequest {})
+        .await
+        .expect("status")
+        .into_inner();
+    assert_eq!(status.kernel_denied, 1);
+    let shown = binding.run(&["audit", "show"], &["t1", "--json"]).stdout;
+    assert!(shown.contains(r#""kind":"kernel-denied""#), "{shown}");
+    let verified = binding.run(&["audit", "verify"], &[]).stdout;
+    assert!(
+        verified.contains("the kernel denied what the fences of read_file had passed"),
+        "{verified}"
     );
 }

@@ -116,3 +116,16 @@ fn a_ledger_that_was_never_written_is_said() {
     let binding = Binding::new();
     assert_eq!(binding.run(&["audit", "verify"], &[]).code, Some(2));
 }
+
+#[test]
+fn a_reader_that_goes_away_ends_a_command_without_a_word() {
+    let binding = Binding::new();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = binding
+        .command(&["policy"], &[])
+        .stdout(writer)
+        .output()
+        .expect("runs");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0));
+}

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, net::UnixStream, process::CommandExt},
 };
 
 use mosaic_proto::v1::{ListRequest, StatusRequest};
@@ -315,4 +315,69 @@ fn a_runtime_folder_too_long_for_a_socket_is_said() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn a_93_another_user_reaches_no_folder_and_is_dropped_before_a_word_where_he_does() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let binding = Binding::new();
+    let broker = binding.start();
+    let visitor = binding.path("visitor");
+    fs::copy(std::env::current_exe().expect("this test"), &visitor).expect("copied");
+    let visit = |of: &str| {
+        let mut command = std::process::Command::new(&visitor);
+        command.args(["--exact", "--ignored", &format!("sockets::{of}")]);
+        command
+            .current_dir(binding.path(""))
+            .uid(65_534)
+            .gid(65_534);
+        command.output().expect("runs")
+    };
+    fs::set_permissions(binding.path(""), fs::Permissions::from_mode(0o755)).expect("chmod");
+
+    let outside = visit("visitor_finds_the_folder_closed");
+    assert!(
+        outside.status.success(),
+        "{}",
+        String::from_utf8_lossy(&outside.stdout)
+    );
+
+    fs::set_permissions(binding.path("run"), fs::Permissions::from_mode(0o755)).expect("chmod");
+    for socket in ["control.sock", "tools.sock"] {
+        fs::set_permissions(broker.socket(socket), fs::Permissions::from_mode(0o666))
+            .expect("chmod");
+    }
+    let inside = visit("visitor_is_dropped_before_a_word");
+    assert!(
+        inside.status.success(),
+        "{}",
+        String::from_utf8_lossy(&inside.stdout)
+    );
+    assert!(
+        broker
+            .stop()
+            .1
+            .contains("a connection of another user was dropped")
+    );
+}
+
+#[test]
+#[ignore = "run by a_93, as another user in the folder above the sockets"]
+fn visitor_finds_the_folder_closed() {
+    let error = UnixStream::connect("run/control.sock").expect_err("refused");
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+#[ignore = "run by a_93, as another user in the folder above the sockets"]
+fn visitor_is_dropped_before_a_word() {
+    for socket in ["control.sock", "tools.sock"] {
+        // The broker greets whoever it serves; this one hears nothing, whatever it says.
+        let mut stream = raw(&std::path::Path::new("run").join(socket));
+        let _ = stream.write_all(frames::PREFACE);
+        assert_eq!(drain(&mut stream).expect("dropped"), b"");
+    }
 }
