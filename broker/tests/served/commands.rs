@@ -113,8 +113,13 @@ fn selftest_prints_each_attempt_with_the_kernels_answer() {
 
 #[test]
 fn a_ledger_that_was_never_written_is_said() {
-    let binding = Binding::new();
-    assert_eq!(binding.run(&["audit", "verify"], &[]).code, Some(2));
+    let ended = Binding::new().run(&["audit", "verify"], &[]);
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.stderr.contains("the binding desk has no ledger"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

@@ -4,12 +4,14 @@ mod list;
 mod show;
 mod verify;
 
+use std::io;
+
 use clap::Subcommand;
 
 use super::{Code, Place, Stop, Surroundings};
 use crate::{
     audit::{LEDGER, Line},
-    private::Folder,
+    private::{Folder, PrivateError},
 };
 
 /// Reads what was asked of the broker and what came of it.
@@ -40,15 +42,25 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
 
 /// The folder of the binding's ledger, if it has one.
 fn folder(place: &Place) -> Result<Folder, Stop> {
-    let folder = Folder::open(&place.state())?;
+    let none = || {
+        let binding = &place.binding;
+        let data_root = place.data_root.display();
+        let why = format!(
+            "the binding {binding} has no ledger below {data_root}; a broker begins it when it runs."
+        );
+        Stop::new(Code::Failed, why)
+    };
+    let folder = match Folder::open(&place.state()) {
+        Err(PrivateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(none());
+        }
+        opened => opened?,
+    };
     if folder.has(LEDGER)? {
-        return Ok(folder);
+        Ok(folder)
+    } else {
+        Err(none())
     }
-    let why = format!(
-        "the binding {} has no ledger yet; a broker writes it when it runs.",
-        place.binding
-    );
-    Err(Stop::new(Code::Failed, why))
 }
 
 /// One line for people: number, time, kind and what it says.
@@ -63,7 +75,7 @@ fn sentence(line: &Line) -> String {
             required_abi,
             attempts,
         } => format!(
-            "start        version {version}, pid {pid}, policy {policy}, landlock {abi} of {required_abi} required, {attempts} attempts denied"
+            "start        version {version}, pid {pid}, policy {policy}, landlock {abi} ({required_abi} required), {attempts} attempts denied"
         ),
         Entry::Recovered {
             bytes,
