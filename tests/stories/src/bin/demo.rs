@@ -13,19 +13,23 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 /// What the two people say, and a word that must stand in the answer.
 const CONVERSATION: [(&str, &str, &str); 6] = [
     ("Jason", "list vault", "names.md"),
-    ("Carmen", "read docs/plan.md", "December"),
+    (
+        "Carmen",
+        "read docs/plan.md",
+        "Ship the connector in December.",
+    ),
+    ("Jason", "search December", "plan.md"),
     (
         "Jason",
         "write vault/notes/decision.md: # Decision\n\nWe ship in December.",
-        "decision.md",
+        "Created",
     ),
     (
         "Carmen",
         "replace December with January in vault/notes/decision.md",
-        "decision.md",
+        "Replaced",
     ),
-    ("Jason", "search January", "decision.md"),
-    ("Carmen", "read vault/../outside/secret.txt", "refused"),
+    ("Carmen", "read vault/../outside/secret.txt", "Refused"),
 ];
 
 #[tokio::main]
