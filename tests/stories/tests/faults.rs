@@ -131,6 +131,7 @@ async fn a_connector_that_dies_between_any_two_lines_answers_once_after_the_rest
 
         house.start_connector(&[]);
         let record = house.wait_for_record(question).await;
+        house.wait_for_session(&discord).await;
         let last = discord.say("ideas", "Jason", "and now?").await;
         let _ = house.wait_for_record(last).await;
         let status = house
@@ -183,7 +184,7 @@ async fn a_connector_that_dies_between_any_two_lines_answers_once_after_the_rest
             "after {lines} lines"
         );
     }
-    assert!(lines > 8, "a turn has that many lines: {lines}");
+    assert!(lines >= 8, "a turn has that many lines: {lines}");
 }
 
 /// Returns when the connector has died of its own accord.
