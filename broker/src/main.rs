@@ -4,6 +4,11 @@
 
 use std::process::ExitCode;
 
+#[cfg(feature = "unconfined-for-bench")]
+compile_error!(
+    "a broker without its fence is never `mosaic-broker`: build without the feature unconfined-for-bench"
+);
+
 fn main() -> ExitCode {
     mosaic_broker::main(std::env::args_os())
 }

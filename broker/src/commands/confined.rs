@@ -15,6 +15,9 @@ use crate::{
     private::Folder,
 };
 
+/// False in the one binary that `make bench` measures the fence against; see `unconfined-for-bench` in `Cargo.toml`.
+const FENCED: bool = !cfg!(feature = "unconfined-for-bench");
+
 /// A fence that is built and not yet entered. Until then every path is in reach.
 pub(crate) struct Prepared {
     fence: Fence,
@@ -80,6 +83,14 @@ pub(crate) fn prepare(
 impl Prepared {
     /// Enters the fence and tries it. From here on the process reaches its roots and its state.
     pub(crate) fn enter(self) -> Result<Confined, Stop> {
+        if !FENCED {
+            let (required, report) = (self.required, Report::untried("broker"));
+            return Ok(Confined {
+                abi: 0,
+                required,
+                report,
+            });
+        }
         let entered = self.fence.enter().map_err(invalid)?;
         let report = selftest::run(&entered, Some(&self.ground), &self.probes);
         Ok(Confined {
@@ -93,7 +104,7 @@ impl Prepared {
 impl Confined {
     /// Refuses to go on unless every attempt ended as it must.
     pub(crate) fn demand(&self) -> Result<(), Stop> {
-        if self.report.holds() {
+        if self.report.holds() || !FENCED {
             return Ok(());
         }
         let broken: Vec<_> = self

@@ -29,6 +29,12 @@ impl Report {
         Report { profile, rows }
     }
 
+    /// A report of nothing tried. It does not hold.
+    #[must_use]
+    pub fn untried(profile: &'static str) -> Report {
+        Report::new(profile, Vec::new())
+    }
+
     /// Every attempt, in the order they were made.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
