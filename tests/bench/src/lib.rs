@@ -1,3 +1,0 @@
-//! See the README of the workspace.
-
-#![forbid(unsafe_code)]
