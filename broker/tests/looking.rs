@@ -110,8 +110,8 @@ fn a_search_goes_through_folders_in_order_and_withholds_what_a_read_refuses() {
     let found = ground.search("vault", "needle");
 
     assert_eq!(
-        found.text,
-        "a.md\n  2: needle needle\nb/two.md\n  1: x needle\n2 matching lines in 2 of 2 files.\n\
+        found.found(),
+        "a.md\n  2: needle needle\nb/two.md\n  1: x needle\n2 lines match, in 2 of 2 files.\n\
          Withheld and not searched: 1 binary, 1 not_text, 1 symlink, 1 too_large.\n"
     );
     assert_eq!(
@@ -139,16 +139,17 @@ fn a_search_takes_a_folder_a_file_an_expression_case_and_context() {
                 ignore_case: Some(ignore_case),
                 context_lines,
             })
-            .text
+            .found()
+            .to_owned()
     };
 
     assert_eq!(
         search(Some("a"), "beta", false, true, Some(1)),
-        "a/one.md\n  1- alpha\n  2: BETA 12\n  3- gamma\n1 matching lines in 1 of 1 files.\n"
+        "a/one.md\n  1- alpha\n  2: BETA 12\n  3- gamma\n1 line matches, in 1 of 1 files.\n"
     );
     assert_eq!(
         search(Some("b.md"), "^beta \\d+$", true, false, None),
-        "b.md\n  1: beta 34\n1 matching lines in 1 of 1 files.\n"
+        "b.md\n  1: beta 34\n1 line matches, in 1 of 1 files.\n"
     );
     assert_eq!(
         search(None, "^\\d", true, false, None),
@@ -196,8 +197,8 @@ fn a_search_shows_200_lines_and_says_that_there_are_more() {
     assert_eq!(found.number("hits"), 200);
     assert!(
         found
-            .text
-            .ends_with("There are more matching lines. Narrow the query or the path.\n")
+            .found()
+            .ends_with("There are more. Narrow the query or the path.\n")
     );
 }
 
@@ -228,5 +229,5 @@ fn a_search_goes_64_folders_deep_and_says_what_lies_deeper() {
     let found = ground.search("vault", "needle");
 
     assert_eq!((found.number("hits"), found.number("withheld")), (1, 1));
-    assert!(found.text.contains("1 path_too_long"));
+    assert!(found.found().contains("1 path_too_long"));
 }

@@ -114,8 +114,8 @@ fn a_05_hidden_names_are_out_of_reach_and_out_of_sight() {
     assert_eq!(ground.list("vault", None).text, "folder a/\n");
     assert_eq!(ground.list("vault", Some("a")).text, "file 6 seen.md\n");
     assert_eq!(
-        ground.search("vault", "needle").text,
-        "a/seen.md\n  1: needle\n1 matching lines in 1 of 1 files.\n"
+        ground.search("vault", "needle").found(),
+        "a/seen.md\n  1: needle\n1 line matches, in 1 of 1 files.\n"
     );
 }
 
@@ -181,7 +181,7 @@ fn a_09_a_second_link_to_the_file_is_refused() {
         "other linked.md (not readable: many_links)\n"
     );
     assert_eq!(
-        ground.search("vault", "old").text,
+        ground.search("vault", "old").found(),
         "No line matches in 0 files.\nWithheld and not searched: 1 many_links.\n"
     );
 }
@@ -346,8 +346,8 @@ fn a_16_a_new_name_that_deceives_is_refused_and_an_old_one_is_shown_escaped() {
         "other x\\u{202e}dm.exe (not readable: path_control_character)\nfile 6 y\\u{200b}.md\n"
     );
     assert_eq!(
-        ground.search("vault", "needle").text,
-        "y\\u{200b}.md\n  1: needle\n1 matching lines in 1 of 1 files.\nWithheld and not searched: 1 path_control_character.\n"
+        ground.search("vault", "needle").found(),
+        "y\\u{200b}.md\n  1: needle\n1 line matches, in 1 of 1 files.\nWithheld and not searched: 1 path_control_character.\n"
     );
 }
 

@@ -31,10 +31,16 @@ pub fn whole<'a>(file: &Checked, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], T
                 0,
             );
         }
-        let end = scratch.len().min(most);
-        match read(file, &mut scratch[filled..end]) {
+        let asked = scratch.len().min(most) - filled;
+        match read(file, &mut scratch[filled..filled + asked]) {
             Ok(0) => break,
-            Ok(count) => filled += count,
+            Ok(count) => {
+                filled += count;
+                // Less than asked for, and all it had: the end was met. Asking once more would cost a search a tenth.
+                if count < asked && filled == expected - 1 {
+                    break;
+                }
+            }
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

@@ -16,7 +16,10 @@ impl Text {
     ///
     /// The first of these that is broken.
     pub fn judge(bytes: Vec<u8>, limit: u64) -> Result<Text, Refusal> {
-        judge_read(&bytes, limit)?;
+        as_text(&bytes, limit)?;
+        if let Some(shape) = credential::find(&bytes) {
+            return Err(Refusal::Credential { shape });
+        }
         Ok(Text(
             String::from_utf8(bytes).expect("it was judged to be UTF-8"),
         ))
@@ -87,19 +90,15 @@ impl NewText {
     }
 }
 
-/// Judges what was read without taking it: the rule of [`Text`], which a search asks of thousands of files.
-pub(crate) fn judge_read(bytes: &[u8], limit: u64) -> Result<&str, Refusal> {
+/// Judges by everything but credentials whether what was read is text. [`Text::judge`] and a search ask the same.
+pub(crate) fn as_text(bytes: &[u8], limit: u64) -> Result<&str, Refusal> {
     if exceeds(bytes.len(), limit) {
         return Err(Refusal::TooLarge { limit });
     }
     if memchr::memchr(0, &bytes[..bytes.len().min(limits::NUL_WINDOW_BYTES)]).is_some() {
         return Err(Refusal::Binary);
     }
-    let text = str::from_utf8(bytes).map_err(|_| Refusal::NotText)?;
-    match credential::find(bytes) {
-        Some(shape) => Err(Refusal::Credential { shape }),
-        None => Ok(text),
-    }
+    str::from_utf8(bytes).map_err(|_| Refusal::NotText)
 }
 
 fn exceeds(len: usize, limit: u64) -> bool {

@@ -2,9 +2,10 @@
 //! table; this file walks it. It sees whole texts only, so no shape can hide on a seam.
 //!
 //! One pass finds the places where a shape could begin, by the fixed letters each begins with; only there its rule is
-//! asked. Two shapes have no fixed letters and are found by their punctuation.
+//! asked. Two shapes have no fixed letters and are found by the marks inside them.
 
 mod detect;
+mod marks;
 mod table;
 
 use std::sync::LazyLock;
@@ -18,7 +19,7 @@ use self::table::{SHAPES, Shape, Start};
 #[must_use]
 pub fn find(text: &[u8]) -> Option<&'static str> {
     by_letters(text)
-        .or_else(|| by_punctuation(text))
+        .or_else(|| by_marks(text))
         .map(|shape| shape.name)
 }
 
@@ -27,41 +28,45 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     SHAPES.iter().map(|shape| shape.name.to_owned())
 }
 
-fn by_letters(text: &[u8]) -> Option<&'static Shape> {
-    static STARTS: LazyLock<Regex> = LazyLock::new(|| {
-        let letters: Vec<String> = lettered()
-            .map(|(letters, _)| regex::escape(letters))
-            .collect();
-        Regex::new(&letters.join("|")).expect("escaped literals make an expression")
-    });
+/// All fixed letters as one expression.
+static LETTERS: LazyLock<Regex> = LazyLock::new(|| {
+    let letters: Vec<String> = lettered()
+        .map(|(letters, _)| regex::escape(letters))
+        .collect();
+    Regex::new(&letters.join("|")).expect("escaped literals make an expression")
+});
 
+fn by_letters(text: &[u8]) -> Option<&'static Shape> {
     let mut from = 0;
-    while let Some(start) = STARTS.find_at(text, from) {
+    while let Some(found) = LETTERS.find_at(text, from) {
         let (_, shape) = lettered()
-            .find(|(letters, _)| letters.as_bytes() == start.as_bytes())
+            .find(|(letters, _)| letters.as_bytes() == found.as_bytes())
             .expect("only these letters were looked for");
-        if (shape.detect)(&Found::new(text, start.start(), start.end())) {
+        if (shape.detect)(&Found::new(text, found.start(), found.end())) {
             return Some(shape);
         }
         // One byte on, not past the letters: they may hold the beginning of another shape.
-        from = start.start() + 1;
+        from = found.start() + 1;
     }
     None
 }
 
-fn by_punctuation(text: &[u8]) -> Option<&'static Shape> {
-    memchr::memchr2_iter(b'.', b':', text).find_map(|at| {
-        SHAPES.iter().find(|shape| {
-            matches!(shape.start, Start::Punctuation(mark) if mark == text[at])
-                && (shape.detect)(&Found::new(text, at, at + 1))
-        })
+fn by_marks(text: &[u8]) -> Option<&'static Shape> {
+    SHAPES.iter().find(|shape| match shape.start {
+        Start::Marks(marks) => marks
+            .places(text)
+            .any(|at| (shape.detect)(&Found::new(text, at, at + 1))),
+        Start::Letters(_) => false,
     })
 }
 
 fn lettered() -> impl Iterator<Item = (&'static str, &'static Shape)> {
-    SHAPES.iter().flat_map(|shape| match shape.start {
-        Start::Letters(all) => all.iter().map(|&letters| (letters, shape)).collect(),
-        Start::Punctuation(_) => Vec::new(),
+    SHAPES.iter().flat_map(|shape| {
+        let letters = match shape.start {
+            Start::Letters(letters) => letters,
+            Start::Marks(_) => &[],
+        };
+        letters.iter().map(move |&letters| (letters, shape))
     })
 }
 
@@ -162,12 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn names_and_letters_are_given_once() {
-        let mut letters: Vec<&str> = lettered().map(|(letters, _)| letters).collect();
-        let count = letters.len();
-        letters.sort_unstable();
-        letters.dedup();
-        assert_eq!(letters.len(), count);
+    fn no_letters_are_given_twice_or_begin_with_others() {
+        // Of two such, only one would ever be found.
+        for (index, (one, _)) in lettered().enumerate() {
+            for (_, (other, _)) in lettered().enumerate().filter(|(other, _)| *other != index) {
+                assert!(!other.starts_with(one), "{one} {other}");
+            }
+        }
     }
 
     proptest! {

@@ -1,24 +1,24 @@
-//! `search`: finds lines in the text files below a folder. It walks by descriptors, judges every file by the rule of
-//! `read_file` before it looks for anything in it, and says what it did not look into.
+//! `search`: finds lines in the text files below a folder. It walks by descriptors, shows nothing of a file that
+//! `read_file` would refuse, and says what it did not look into.
 //!
-//! The order matters: a file is withheld because of what it is, whether or not the query occurs in it. If only matching
-//! files were judged, the number of withheld ones would tell, question by question, what a credential reads.
+//! One reason is never counted: that a file holds a credential. Only files with hits are scanned for one, so a count would
+//! tell, query by query, what the credential reads. The answer is the same whether such a file matches or not, and every
+//! answer says that such files are withheld.
 
+mod excerpt;
+mod look;
 mod pattern;
 mod report;
 
-use std::time::Instant;
-
 use mosaic_proto::v1::SearchRequest;
 
+use self::look::look;
 use self::pattern::Pattern;
-use self::report::{Report, Stop};
+use self::report::Report;
 use super::{Outcome, Tool, optional_path, with_any_root};
 use crate::cancel::Cancel;
-use crate::effect;
 use crate::facts::Facts;
-use crate::fence::content::judge_read;
-use crate::fence::walk::{Step, Walk};
+use crate::fence::walk::Walk;
 use crate::fence::{Reach, credential};
 use crate::limits;
 use crate::policy::hex_digest;
@@ -28,7 +28,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "search",
     description: "Finds lines in the text files of a root, up to 200, with their file and line number. The query is a \
                   literal unless regex is true; a match never spans lines. Files that read_file would refuse are \
-                  withheld and counted; hidden names are left out.",
+                  withheld; hidden names are left out.",
     json_schema: r#"{
         "type": "object",
         "properties": {
@@ -86,46 +86,12 @@ pub(super) fn clear(
 
 impl Searchable {
     pub(super) fn perform(self, mut facts: Facts, cancel: &Cancel) -> Outcome {
-        let started = Instant::now();
-        let mut bytes_read: u64 = 0;
-        let mut scratch = Vec::new();
-        let mut report = Report::new(limits::SEARCH_LINES, self.context);
-        for step in self.walk {
-            if cancel.is_cancelled() {
-                return Outcome::Refused(Refusal::Cancelled, facts);
-            }
-            if report.is_full() {
-                break;
-            }
-            if started.elapsed() > limits::SEARCH_TIME || bytes_read > limits::SEARCH_BYTES {
-                report.stop(Stop::Budget);
-                break;
-            }
-            let (path, file) = match step {
-                Step::File(path, file) => (path, file),
-                Step::LeftOut(refusal) => {
-                    report.withhold(&refusal);
-                    continue;
-                }
-                Step::Beyond(count) => {
-                    report.beyond(count);
-                    continue;
-                }
-            };
-            let judged = match effect::read::whole(&file, &mut scratch) {
-                Ok(bytes) => {
-                    bytes_read += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                    judge_read(bytes, file.limit())
-                }
-                Err(_) => Err(Refusal::Storage),
-            };
-            match judged {
-                Ok(text) => report.file(&path, text, &self.pattern),
-                Err(refusal) => report.withhold(&refusal),
-            }
+        let looked = look(self.walk, &self.pattern, self.context, cancel);
+        if cancel.is_cancelled() {
+            return Outcome::Refused(Refusal::Cancelled, facts);
         }
+        let report = Report::make(looked);
         report.count(&mut facts);
-        facts.number("bytes_read", bytes_read);
         Outcome::Done {
             text: report.into_text(),
             facts,

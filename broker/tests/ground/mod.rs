@@ -197,6 +197,15 @@ impl Ground {
 }
 
 impl Answer {
+    /// What a search found, without the sentence every search ends with.
+    #[track_caller]
+    pub(crate) fn found(&self) -> &str {
+        let always = "Files that hold what looks like a credential are withheld, whether they match or not.\n";
+        self.text
+            .strip_suffix(always)
+            .expect("every search says so")
+    }
+
     pub(crate) fn number(&self, name: &str) -> u64 {
         match self.facts.get(name) {
             Some(Value::Number(number)) => *number,

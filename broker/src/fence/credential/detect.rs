@@ -4,7 +4,7 @@
 /// A place where a shape could be.
 pub(super) struct Found<'a> {
     text: &'a [u8],
-    /// First byte of the fixed letters.
+    /// First byte of the fixed letters, or the first mark.
     start: usize,
     /// First byte behind them.
     end: usize,
@@ -175,12 +175,12 @@ pub(super) fn discord_token(found: &Found<'_>) -> bool {
 /// A Discord webhook: its url alone lets anyone post.
 pub(super) fn discord_webhook(found: &Found<'_>) -> bool {
     let id = found.tail(|byte| byte.is_ascii_digit());
-    let host = found.before(40);
-    let secret = match found.rest()[id.len()..] {
-        [b'/', ref rest @ ..] => run(rest, is_url_safe),
-        _ => return false,
+    let Some(secret) = found.rest()[id.len()..].strip_prefix(b"/") else {
+        return false;
     };
-    contains(host, b"discord") && (15..=21).contains(&id.len()) && random(secret, 40)
+    contains(found.before(40), b"discord")
+        && (15..=21).contains(&id.len())
+        && random(run(secret, is_url_safe), 40)
 }
 
 /// A Slack webhook or trigger: likewise.
@@ -192,11 +192,12 @@ pub(super) fn slack_webhook(found: &Found<'_>) -> bool {
         .any(|&kind| path.strip_prefix(kind).is_some_and(|rest| random(rest, 24)))
 }
 
-/// A Telegram bot token, found by its colon: the bot's number, then 35 letters.
+/// A Telegram bot token, found by the eighth digit before its colon: the bot's number, then 35 letters.
 pub(super) fn telegram_token(found: &Found<'_>) -> bool {
-    let number = run_back(found.before(16), |byte| byte.is_ascii_digit());
-    let key = found.tail(is_url_safe);
-    (8..=10).contains(&number.len()) && key.len() == 35 && random(key, 35)
+    let (digits, rest) = found.text[found.start..].split_at(8);
+    let more = run_back(found.before(3), |byte| byte.is_ascii_digit());
+    let key = run(&rest[1..], is_url_safe);
+    digits.iter().all(u8::is_ascii_digit) && more.len() <= 2 && key.len() == 35 && random(key, 35)
 }
 
 /// A signed JWT: three parts of base64, the first two of them JSON objects.

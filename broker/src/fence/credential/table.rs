@@ -6,6 +6,7 @@ use super::detect::{
     is_upper_or_digit, is_url_safe, is_word, jwt, private_key, random, secret_key, send_grid,
     slack, slack_webhook, telegram_token, url_password,
 };
+use super::marks::Marks;
 
 /// One shape of a credential.
 pub(super) struct Shape {
@@ -39,11 +40,11 @@ pub(super) struct Shape {
 pub(super) enum Start {
     /// By the letters it begins with.
     Letters(&'static [&'static str]),
-    /// By a mark inside it, because it begins with anything.
-    Punctuation(u8),
+    /// By marks inside it, because it begins with anything.
+    Marks(Marks),
 }
 
-use Start::{Letters, Punctuation};
+use Start::Letters;
 
 pub(super) const SHAPES: &[Shape] = &[
     Shape {
@@ -213,7 +214,7 @@ pub(super) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "Stripe key",
-        start: Letters(&["sk_live_", "rk_live_", "whsec_"]),
+        start: Letters(&["sk_live_", "rk_live_"]),
         detect: |found| random(found.tail(is_alphanumeric), 16),
         matches: &[
             &["sk_live_", "4eC39HqLyjWDarjtT1zdp7dc"],
@@ -262,6 +263,7 @@ pub(super) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "DigitalOcean token",
+        // Personal, OAuth, refresh.
         start: Letters(&["dop_v1_", "doo_v1_", "dor_v1_"]),
         detect: |found| random(found.tail(is_alphanumeric), 40),
         matches: &[&[
@@ -272,7 +274,11 @@ pub(super) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "Discord bot token",
-        start: Punctuation(b'.'),
+        start: Start::Marks(Marks {
+            first: (b'.', b'.'),
+            second: (b'.', b'.'),
+            distance: 7,
+        }),
         detect: discord_token,
         matches: &[
             &[
@@ -316,7 +322,11 @@ pub(super) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "Telegram bot token",
-        start: Punctuation(b':'),
+        start: Start::Marks(Marks {
+            first: (b'0', b'9'),
+            second: (b':', b':'),
+            distance: 8,
+        }),
         detect: telegram_token,
         matches: &[&["110201543:", "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw0"]],
         not: &["12345678:30", "110201543:<token>"],

@@ -4,119 +4,88 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::pattern::{Line, Pattern};
+use super::excerpt::Excerpt;
+use super::look::{Looked, Seen};
 use crate::facts::Facts;
 use crate::fence::shown;
 use crate::limits;
-use crate::refusal::Refusal;
 
 /// Why a search ended before the last file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+enum Stop {
     /// It had shown as many lines as it may.
     Lines,
     /// It had read for as long, or as much, as it may.
     Budget,
 }
 
+/// Said in every answer, so that it tells nothing of the files searched.
+const ALWAYS: &str =
+    "Files that hold what looks like a credential are withheld, whether they match or not.\n";
+
 /// The answer as it grows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Report {
     text: String,
-    /// Lines that may still be shown, context included.
-    room: usize,
-    context: usize,
+    /// Lines that were shown, context included.
+    lines: usize,
     hits: u64,
     files_with_hits: u64,
     files: u64,
+    bytes_read: u64,
     withheld: BTreeMap<&'static str, u64>,
     stopped: Option<Stop>,
 }
 
 impl Report {
-    pub(super) fn new(room: usize, context: usize) -> Report {
-        Report {
-            text: String::new(),
-            room,
-            context,
-            hits: 0,
-            files_with_hits: 0,
-            files: 0,
-            withheld: BTreeMap::new(),
-            stopped: None,
+    /// Tells what was seen, in its order, up to the last line that may be shown.
+    pub(super) fn make(looked: Looked) -> Report {
+        let mut report = Report {
+            bytes_read: looked.bytes_read,
+            ..Report::default()
+        };
+        for seen in looked.seen {
+            match seen {
+                Seen::Nothing => report.files += 1,
+                Seen::Hits(excerpt) => report.show(&excerpt),
+                Seen::Withheld(refusal) => *report.withheld.entry(refusal.code()).or_default() += 1,
+                Seen::Beyond(count) => {
+                    *report.withheld.entry("folder_too_large").or_default() += count;
+                }
+            }
+            if report.stopped.is_some() {
+                return report;
+            }
         }
+        report.stopped = looked.gave_up.then_some(Stop::Budget);
+        report
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.stopped == Some(Stop::Lines)
-    }
-
-    pub(super) fn stop(&mut self, why: Stop) {
-        self.stopped = Some(why);
-    }
-
-    /// Counts something that was not looked into.
-    pub(super) fn withhold(&mut self, refusal: &Refusal) {
-        *self.withheld.entry(refusal.code()).or_default() += 1;
-    }
-
-    /// Counts entries of a folder that is too large to be held.
-    pub(super) fn beyond(&mut self, count: u64) {
-        *self.withheld.entry("folder_too_large").or_default() += count;
-    }
-
-    /// Takes over the matching lines of one file.
-    pub(super) fn file(&mut self, path: &str, text: &str, pattern: &Pattern) {
+    fn show(&mut self, excerpt: &Excerpt) {
+        if self.lines == limits::SEARCH_LINES {
+            self.stopped = Some(Stop::Lines);
+            return;
+        }
         self.files += 1;
-        let mut lines = pattern.lines(text).peekable();
-        if lines.peek().is_none() {
-            return;
-        }
-        if self.room == 0 {
-            self.stop(Stop::Lines);
-            return;
-        }
         self.files_with_hits += 1;
-        writeln!(self.text, "{}", shown::name(path.as_bytes()))
-            .expect("a String takes every write");
-        // Where the lines shown so far end.
-        let mut shown_to = 0;
-        while let Some(hit) = lines.next() {
-            if !self.hit(text, hit, lines.peek().copied(), &mut shown_to) {
+        self.put(format_args!("{}", shown::name(excerpt.path.as_bytes())));
+        for line in &excerpt.lines {
+            if self.lines == limits::SEARCH_LINES {
+                self.stopped = Some(Stop::Lines);
                 return;
             }
+            self.lines += 1;
+            self.hits += u64::from(line.is_hit);
+            if line.after_gap {
+                self.put(format_args!("  --"));
+            }
+            let mark = if line.is_hit { ':' } else { '-' };
+            self.put(format_args!("  {}{mark} {}", line.number, line.text));
         }
     }
 
-    /// Shows a hit with its context. False when there was no room for it.
-    fn hit(&mut self, text: &str, hit: Line, next: Option<Line>, shown_to: &mut usize) -> bool {
-        let before = lines_before(text, hit, self.context, *shown_to);
-        if self.context > 0
-            && *shown_to > 0
-            && before.first().map_or(hit.start, |line| line.start) > *shown_to
-        {
-            self.text.push_str("  --\n");
-        }
-        let after = lines_after(text, hit, self.context, next);
-        let marked = before
-            .into_iter()
-            .map(|line| (line, '-'))
-            .chain(std::iter::once((hit, ':')))
-            .chain(after.into_iter().map(|line| (line, '-')));
-        for (line, mark) in marked {
-            if self.room == 0 {
-                self.stop(Stop::Lines);
-                return false;
-            }
-            self.room -= 1;
-            self.hits += u64::from(mark == ':');
-            let content = text[line.start..line.end].trim_end_matches('\r');
-            let content = shown::line(content, limits::SEARCH_LINE_CHARS);
-            writeln!(self.text, "  {}{mark} {content}", line.number)
-                .expect("a String takes every write");
-            *shown_to = line.end + 1;
-        }
-        true
+    fn put(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a String takes every write");
     }
 
     pub(super) fn count(&self, facts: &mut Facts) {
@@ -124,15 +93,18 @@ impl Report {
         facts.number("hits", self.hits);
         facts.number("withheld", self.withheld.values().sum());
         facts.flag("complete", self.stopped.is_none());
+        facts.number("bytes_read", self.bytes_read);
     }
 
     pub(super) fn into_text(self) -> String {
+        let files = self.files;
         let mut text = self.text;
         text += &match self.hits {
-            0 => format!("No line matches in {} files.\n", self.files),
+            0 => format!("No line matches in {files} files.\n"),
+            1 => format!("1 line matches, in 1 of {files} files.\n"),
             hits => format!(
-                "{hits} matching lines in {} of {} files.\n",
-                self.files_with_hits, self.files
+                "{hits} lines match, in {} of {files} files.\n",
+                self.files_with_hits
             ),
         };
         if !self.withheld.is_empty() {
@@ -143,56 +115,38 @@ impl Report {
                 .collect();
             text += &format!("Withheld and not searched: {}.\n", reasons.join(", "));
         }
-        match self.stopped {
-            Some(Stop::Lines) => {
-                text += "There are more matching lines. Narrow the query or the path.\n";
-            }
-            Some(Stop::Budget) => {
-                text += "The search took too long and was stopped. Narrow the path.\n";
-            }
-            None => {}
-        }
-        text
+        text += match self.stopped {
+            Some(Stop::Lines) => "There are more. Narrow the query or the path.\n",
+            Some(Stop::Budget) => "The search took too long and was stopped. Narrow the path.\n",
+            None => "",
+        };
+        text + ALWAYS
     }
-}
-
-/// Up to `most` lines before `hit` that begin at or after `shown_to`, in order.
-fn lines_before(text: &str, hit: Line, most: usize, shown_to: usize) -> Vec<Line> {
-    let mut lines = Vec::with_capacity(most);
-    let (mut start, mut number) = (hit.start, hit.number);
-    while lines.len() < most && start > shown_to {
-        let end = start - 1;
-        start = memchr::memrchr(b'\n', &text.as_bytes()[..end]).map_or(0, |at| at + 1);
-        number -= 1;
-        lines.push(Line { number, start, end });
-    }
-    lines.reverse();
-    lines
-}
-
-/// Up to `most` lines behind `hit` and before `next`, which shows itself.
-fn lines_after(text: &str, hit: Line, most: usize, next: Option<Line>) -> Vec<Line> {
-    let mut lines = Vec::with_capacity(most);
-    let (mut start, mut number) = (hit.end + 1, hit.number);
-    let stop = next.map_or(text.len(), |next| next.start);
-    while lines.len() < most && start < stop {
-        let end =
-            memchr::memchr(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |at| start + at);
-        number += 1;
-        lines.push(Line { number, start, end });
-        start = end + 1;
-    }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pattern::Pattern;
     use super::*;
+    use crate::refusal::Refusal;
 
-    fn report(room: usize, context: usize, text: &str, query: &str) -> String {
-        let mut report = Report::new(room, context);
-        report.file("a.md", text, &Pattern::new(query, false, false).unwrap());
-        report.into_text()
+    fn report(context: usize, text: &str, query: &str) -> String {
+        let pattern = Pattern::new(query, false, false).unwrap();
+        let seen =
+            Excerpt::take("a.md".into(), text, &pattern, context).map_or(Seen::Nothing, Seen::Hits);
+        told(vec![seen], false)
+    }
+
+    fn told(seen: Vec<Seen>, gave_up: bool) -> String {
+        let text = Report::make(Looked {
+            seen,
+            bytes_read: 0,
+            gave_up,
+        })
+        .into_text();
+        text.strip_suffix(ALWAYS)
+            .expect("every answer says so")
+            .to_owned()
     }
 
     #[test]
@@ -200,45 +154,46 @@ mod tests {
         let text = "1\n2 x\n3 x\n4\n5\n6\n7\n8 x\n";
 
         assert_eq!(
-            report(99, 1, text, "x"),
-            "a.md\n  1- 1\n  2: 2 x\n  3: 3 x\n  4- 4\n  --\n  7- 7\n  8: 8 x\n3 matching lines in 1 of 1 files.\n"
+            report(1, text, "x"),
+            "a.md\n  1- 1\n  2: 2 x\n  3: 3 x\n  4- 4\n  --\n  7- 7\n  8: 8 x\n3 lines match, in 1 of 1 files.\n"
         );
         assert_eq!(
-            report(99, 2, text, "x"),
-            "a.md\n  1- 1\n  2: 2 x\n  3: 3 x\n  4- 4\n  5- 5\n  6- 6\n  7- 7\n  8: 8 x\n3 matching lines in 1 of 1 files.\n"
+            report(2, text, "x"),
+            "a.md\n  1- 1\n  2: 2 x\n  3: 3 x\n  4- 4\n  5- 5\n  6- 6\n  7- 7\n  8: 8 x\n3 lines match, in 1 of 1 files.\n"
+        );
+        assert_eq!(
+            report(1, "x\na\nb\nx", "x"),
+            "a.md\n  1: x\n  2- a\n  3- b\n  4: x\n2 lines match, in 1 of 1 files.\n"
         );
     }
 
     #[test]
-    fn the_room_is_kept_to_and_the_rest_is_mentioned() {
-        assert_eq!(
-            report(2, 0, "x\nx\nx\n", "x"),
-            "a.md\n  1: x\n  2: x\n2 matching lines in 1 of 1 files.\nThere are more matching lines. Narrow the query or the path.\n"
+    fn two_hundred_lines_are_shown_and_the_rest_is_mentioned() {
+        let just = report(0, &"x\n".repeat(200), "x");
+        let more = report(0, &"x\n".repeat(201), "x");
+
+        assert!(
+            just.ends_with("  200: x\n200 lines match, in 1 of 1 files.\n"),
+            "{just}"
         );
-        assert_eq!(
-            report(2, 0, "x\nx\n", "x"),
-            "a.md\n  1: x\n  2: x\n2 matching lines in 1 of 1 files.\n"
-        );
+        assert!(more.ends_with("  200: x\n200 lines match, in 1 of 1 files.\nThere are more. Narrow the query or the path.\n"), "{more}");
     }
 
     #[test]
     fn what_is_withheld_is_counted_by_reason() {
-        let mut report = Report::new(9, 0);
-        report.withhold(&Refusal::Binary);
-        report.withhold(&Refusal::Symlink);
-        report.withhold(&Refusal::Binary);
+        let withheld = [Refusal::Binary, Refusal::Symlink, Refusal::Binary].map(Seen::Withheld);
 
         assert_eq!(
-            report.into_text(),
-            "No line matches in 0 files.\nWithheld and not searched: 2 binary, 1 symlink.\n"
+            told(withheld.into(), true),
+            "No line matches in 0 files.\nWithheld and not searched: 2 binary, 1 symlink.\nThe search took too long and was stopped. Narrow the path.\n"
         );
     }
 
     #[test]
     fn a_line_cannot_look_like_the_name_of_a_file() {
         assert_eq!(
-            report(9, 0, "x\rb.md\u{2028}  1: y", "x"),
-            "a.md\n  1: x\\u{d}b.md\\u{2028}  1: y\n1 matching lines in 1 of 1 files.\n"
+            report(0, "x\rb.md\u{2028}  1: y", "x"),
+            "a.md\n  1: x\\u{d}b.md\\u{2028}  1: y\n1 line matches, in 1 of 1 files.\n"
         );
     }
 }
