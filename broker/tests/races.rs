@@ -123,7 +123,7 @@ fn a_18_a_folder_swapped_for_a_link_leads_no_verb_outside() {
 }
 
 #[test]
-#[ignore = "takes minutes; the ordinary run does fewer swaps of the same"]
+#[ignore = "takes half a minute; the ordinary run does fewer swaps of the same"]
 fn a_million_swaps_for_each_verb_lead_nothing_outside() {
     every_verb(1_000_000);
 }

@@ -186,3 +186,24 @@ fn the_table_has_a_line_for_every_verb_of_the_contract() {
         verbs
     );
 }
+
+#[test]
+fn every_refusal_has_a_code_of_its_own() {
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/refusal.rs")).unwrap();
+    let codes = text
+        .split("pub const fn code")
+        .nth(1)
+        .unwrap()
+        .split("pub fn text")
+        .next()
+        .unwrap();
+    let codes: Vec<&str> = codes.split('"').skip(1).step_by(2).collect();
+
+    assert!(codes.len() > 40);
+    assert!(codes.iter().all(|code| {
+        code.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    }));
+    assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
+}

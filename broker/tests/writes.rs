@@ -79,6 +79,10 @@ fn the_facts_before_a_write_are_enough_to_clean_up_after_a_crash() {
     let cleared = tools::clear(request.into(), &ground.reach, &Cancel::default()).unwrap();
 
     assert!(cleared.changes());
+    let deep = ["n".repeat(150), "ü\u{200B}".repeat(40), "f.md".into()].join("/");
+    ground.put(&deep, "old");
+    let path = ground.write("vault", &deep, "new");
+    assert_eq!(path.fact("path"), deep, "neither cut nor escaped");
     let names: Vec<&str> = cleared.facts().iter().map(|(name, _)| name).collect();
     assert_eq!(
         names,

@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use super::PolicyError;
 use crate::limits;
 
+const PRIVATE: &str = "a regular file of this user with mode 0600 (chmod 600), not a symbolic link";
+
 /// Reads the whole file, or says what is wrong with it.
 pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, PolicyError> {
     let refuse = |found: String, accepted: &str| {
         PolicyError::new(path.display().to_string(), found, accepted)
     };
-    const PRIVATE: &str =
-        "a regular file of this user with mode 0600 (chmod 600), not a symbolic link";
 
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

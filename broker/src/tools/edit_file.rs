@@ -51,5 +51,5 @@ pub(super) fn clear(
     bytes.truncate(length);
     let text = Text::judge(bytes, file.limit())?;
     let edited = NewText::edit(&text, &request.old, &request.new, file.limit())?;
-    Ok(Writable::new(target, edited, facts))
+    Ok(Writable::new(&path, target, edited, facts))
 }

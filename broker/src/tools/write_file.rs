@@ -47,11 +47,19 @@ pub(super) fn clear(
     let path = RelPath::parse(&request.path)?;
     let text = NewText::judge(request.text, root.reading().max_file_bytes())?;
     let target = Target::check(&root, &path, nonce()?)?;
-    Ok(Writable::new(target, text, facts))
+    Ok(Writable::new(&path, target, text, facts))
 }
 
 impl Writable {
-    pub(super) fn new(target: Target, text: NewText, facts: &mut Facts) -> Writable {
+    pub(super) fn new(
+        path: &RelPath,
+        target: Target,
+        text: NewText,
+        facts: &mut Facts,
+    ) -> Writable {
+        // Whole and as it is, because a start after a crash looks for the temp file there. A parsed path has no
+        // character that ends a line or turns it.
+        facts.text("path", path.as_str());
         facts.count("bytes", text.as_bytes().len());
         facts.text("sha256", hex_digest(text.as_bytes()));
         facts.text("temp", target.temp().as_str());
