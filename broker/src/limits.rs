@@ -36,7 +36,7 @@ pub const ROOT_NAME_BYTES: usize = 64;
 /// Most protected patterns of one root.
 pub const PROTECTED_PATTERNS: usize = 200;
 
-/// Landlock ABI demanded when the binding does not lower it with `tools.sandbox.landlockAbi` (DESIGN, section 6).
+/// Landlock ABI demanded when the binding does not lower it with `sandbox.landlockAbi` (DESIGN, section 6).
 pub const DEFAULT_LANDLOCK_ABI: u32 = 6;
 
 /// Entries `list_dir` shows. The rest is counted.

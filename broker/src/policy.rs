@@ -55,7 +55,7 @@ impl PolicyError {
 }
 
 impl Policy {
-    /// Reads and checks the `tools` key of a binding file (seeds 002, The binding). `data_root` and `home` are places no
+    /// Reads and checks the `tools` and `sandbox` keys of a binding file (seeds 002, The binding). `data_root` and `home` are places no
     /// root may be, contain, or lie in.
     ///
     /// # Errors
@@ -68,22 +68,29 @@ impl Policy {
         home: Option<&Path>,
     ) -> Result<Policy, PolicyError> {
         let bytes = binding::read_private(binding)?;
-        let Some(raw) = shape::tools_value(&bytes)? else {
-            return Ok(Policy::build("", Vec::new(), Bounds::default()));
+        let keys = shape::keys(&bytes)?;
+        let required_abi = keys.landlock_abi.unwrap_or(limits::DEFAULT_LANDLOCK_ABI);
+        let Some(raw) = keys.tools else {
+            return Ok(Policy::build(
+                "",
+                Vec::new(),
+                Bounds::default(),
+                required_abi,
+            ));
         };
         let tools = Tools::parse(raw)?;
         let roots = root::check_all(&tools.roots, data_root, home)?;
-        Ok(Policy::build(raw, roots, tools.bounds))
+        Ok(Policy::build(raw, roots, tools.bounds, required_abi))
     }
 
-    fn build(raw: &str, roots: Vec<RootPolicy>, bounds: Bounds) -> Policy {
+    fn build(raw: &str, roots: Vec<RootPolicy>, bounds: Bounds, required_abi: u32) -> Policy {
         let mut policy = Policy {
             tools_digest: hex_digest(raw.as_bytes()),
             policy_digest: String::new(),
             roots,
             max_file_bytes: bounds.max_file_bytes,
             max_calls_per_turn: bounds.max_calls_per_turn,
-            required_abi: bounds.landlock_abi,
+            required_abi,
         };
         // The words name everything a reviewer would ask about, so their digest changes exactly when the policy does.
         let words = format!(
@@ -126,7 +133,7 @@ impl Policy {
         &self.roots
     }
 
-    /// Landlock ABI the running kernel must offer: 6, or what `tools.sandbox.landlockAbi` lowers it to.
+    /// Landlock ABI the running kernel must offer: 6, or what `sandbox.landlockAbi` lowers it to.
     #[must_use]
     pub fn required_abi(&self) -> u32 {
         self.required_abi
@@ -150,7 +157,6 @@ impl Policy {
 struct Bounds {
     max_file_bytes: u64,
     max_calls_per_turn: u32,
-    landlock_abi: u32,
 }
 
 impl Default for Bounds {
@@ -158,7 +164,6 @@ impl Default for Bounds {
         Bounds {
             max_file_bytes: limits::DEFAULT_MAX_FILE_BYTES,
             max_calls_per_turn: limits::DEFAULT_MAX_CALLS_PER_TURN,
-            landlock_abi: limits::DEFAULT_LANDLOCK_ABI,
         }
     }
 }

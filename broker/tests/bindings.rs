@@ -60,7 +60,7 @@ fn a_full_binding_is_read_and_its_defaults_are_those_of_the_seeds() {
             {"name": "vault", "path": dir.path().join("vault"), "write": true, "protect": ["tools/", "*.pyc"]},
             {"name": "docs", "path": dir.path().join("docs"), "write": false},
         ],
-        "maxFileBytes": 1000, "maxCallsPerTurn": 12, "sandbox": {"landlockAbi": 4},
+        "maxFileBytes": 1000, "maxCallsPerTurn": 12,
     });
     let full = read(dir.path(), &tools).unwrap();
     let plain = read(dir.path(), &json!({"roots": [root(dir.path(), "vault")]})).unwrap();
@@ -77,7 +77,7 @@ fn a_full_binding_is_read_and_its_defaults_are_those_of_the_seeds() {
             full.max_calls_per_turn(),
             full.required_abi()
         ),
-        (1_000, 12, 4)
+        (1_000, 12, 6)
     );
     assert_eq!(
         (
@@ -88,6 +88,31 @@ fn a_full_binding_is_read_and_its_defaults_are_those_of_the_seeds() {
         (262_144, 8, 6)
     );
     assert!(!plain.roots()[0].writable());
+}
+
+#[test]
+fn only_an_explicit_key_of_the_binding_lowers_what_the_kernel_must_offer() {
+    let dir = place();
+    let with = |sandbox: Value| {
+        let binding = json!({"tools": {"roots": [root(dir.path(), "vault")]}, "sandbox": sandbox});
+        policy(dir.path(), &binding.to_string())
+    };
+
+    let lowered = with(json!({"landlockAbi": 4})).unwrap();
+    let higher = with(json!({"landlockAbi": 5})).unwrap();
+    assert_eq!((lowered.required_abi(), higher.required_abi()), (4, 5));
+    assert_ne!(lowered.policy_digest(), higher.policy_digest());
+    for (sandbox, field) in [
+        (json!({}), "sandbox.landlockAbi"),
+        (json!({"landlockAbi": 3}), "sandbox.landlockAbi"),
+        (json!({"landlockAbi": 7}), "sandbox.landlockAbi"),
+        (json!({"landlockAbi": 4, "off": true}), "sandbox"),
+        (json!(null), "sandbox"),
+        (json!("off"), "sandbox"),
+    ] {
+        let error = with(sandbox).unwrap_err().to_string();
+        assert_eq!(error.split(": ").next(), Some(field), "{error}");
+    }
 }
 
 #[test]
@@ -145,7 +170,6 @@ fn the_policy_digest_changes_with_everything_that_is_permitted() {
         json!({"roots": [{"name": "v", "path": vault, "write": true, "protect": ["a"]}]}),
         json!({"roots": [{"name": "v", "path": vault}], "maxFileBytes": 1}),
         json!({"roots": [{"name": "v", "path": vault}], "maxCallsPerTurn": 1}),
-        json!({"roots": [{"name": "v", "path": vault}], "sandbox": {"landlockAbi": 5}}),
     ];
 
     let mut digests: Vec<String> = variants
@@ -185,15 +209,7 @@ fn unknown_keys_wrong_types_and_numbers_out_of_bounds_are_named() {
         (with("maxFileBytes", json!(null)), "tools.maxFileBytes"),
         (with("maxCallsPerTurn", json!(-1)), "tools.maxCallsPerTurn"),
         (with("maxCallsPerTurn", json!(0)), "tools.maxCallsPerTurn"),
-        (with("sandbox", json!({})), "tools.sandbox.landlockAbi"),
-        (
-            with("sandbox", json!({"landlockAbi": 3})),
-            "tools.sandbox.landlockAbi",
-        ),
-        (
-            with("sandbox", json!({"landlockAbi": 4, "off": true})),
-            "tools.sandbox",
-        ),
+        (with("sandbox", json!({"landlockAbi": 4})), "tools"),
         (in_root("unknown", json!(1)), "tools.roots[0]"),
         (in_root("write", json!("yes")), "tools.roots[0].write"),
         (in_root("write", json!(null)), "tools.roots[0].write"),

@@ -137,6 +137,7 @@ mod tests {
             limits: Limits::default(),
             context_files: vec![],
             tools: None,
+            required_abi: mosaic_sandbox::RequiredAbi::default(),
         }
     }
 

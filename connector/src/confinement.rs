@@ -1,7 +1,7 @@
 //! Closes the fence around the connector itself, before any thread exists. Below this line the process holds its data folder,
 //! Discord's port, the control socket and the engine's program, and nothing else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mosaic_sandbox::{
     RequiredAbi, SandboxError,
@@ -46,21 +46,19 @@ pub fn reach(
     }
 }
 
-/// Enters the profile and proves it. The binding and the broker's own folder are among what must be out of reach.
+/// Enters the profile and proves it. `secrets` are files and folders that must be out of reach from here on, among them
+/// the bot token; what does not exist proves nothing and is passed over.
 ///
 /// # Errors
 /// See [`ConfinementError`].
-pub fn enter(reach: &ConnectorReach, paths: &Paths) -> Result<Report, ConfinementError> {
-    let ground = Ground::lay(reach.runtime_dir.as_ref())?;
-    let entered = profiles::connector(reach)
-        .prepare(RequiredAbi::default())?
-        .enter()?;
-    let denied = [
-        paths.binding_file(),
-        paths.data().join("broker"),
-        PathBuf::from("/etc/passwd"),
-    ];
-    let probes: Vec<Probe> = denied
+pub fn enter(
+    reach: &ConnectorReach,
+    required: RequiredAbi,
+    secrets: &[&Path],
+) -> Result<Report, ConfinementError> {
+    let ground = Ground::lay(&reach.runtime_dir)?;
+    let entered = profiles::connector(reach).prepare(required)?.enter()?;
+    let probes: Vec<Probe> = secrets
         .iter()
         .filter(|path| path.symlink_metadata().is_ok())
         .map(|path| Probe::open_denied(path))

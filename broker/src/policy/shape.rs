@@ -28,12 +28,23 @@ pub(super) struct Root {
     pub(super) protect: Vec<String>,
 }
 
-/// Finds the raw text of the `tools` value. Every other key of the file belongs to somebody else.
-pub(super) fn tools_value(file: &[u8]) -> Result<Option<&str>, PolicyError> {
+/// The two keys of the file that are the broker's business. Every other one belongs to somebody else.
+#[derive(Debug)]
+pub(super) struct Keys<'a> {
+    /// The raw text of the `tools` value.
+    pub(super) tools: Option<&'a str>,
+    /// What `sandbox.landlockAbi` lowers the requirement to.
+    pub(super) landlock_abi: Option<u32>,
+}
+
+/// Finds the broker's keys.
+pub(super) fn keys(file: &[u8]) -> Result<Keys<'_>, PolicyError> {
     #[derive(Deserialize)]
     struct Binding<'a> {
         #[serde(borrow, default)]
         tools: Field<'a>,
+        #[serde(borrow, default)]
+        sandbox: Field<'a>,
     }
 
     let refuse = |found: String| PolicyError::new("the binding", found, "a JSON object");
@@ -44,7 +55,10 @@ pub(super) fn tools_value(file: &[u8]) -> Result<Option<&str>, PolicyError> {
     }
     let binding: Binding<'_> =
         serde_json::from_str(whole.get()).map_err(|error| refuse(plain(&error)))?;
-    Ok(binding.tools.0.map(RawValue::get))
+    Ok(Keys {
+        tools: binding.tools.0.map(RawValue::get),
+        landlock_abi: binding.sandbox.0.map(landlock_abi).transpose()?,
+    })
 }
 
 impl Tools {
@@ -59,8 +73,6 @@ impl Tools {
             max_file_bytes: Field<'a>,
             #[serde(borrow, default)]
             max_calls_per_turn: Field<'a>,
-            #[serde(borrow, default)]
-            sandbox: Field<'a>,
             #[serde(borrow, default)]
             web: Field<'a>,
             #[serde(borrow, default)]
@@ -79,9 +91,6 @@ impl Tools {
         if let Some(raw) = shape.max_calls_per_turn.0 {
             let ceiling = u64::from(limits::CEILING_MAX_CALLS_PER_TURN);
             bounds.max_calls_per_turn = narrow(number("tools.maxCallsPerTurn", raw, 1, ceiling)?);
-        }
-        if let Some(raw) = shape.sandbox.0 {
-            bounds.landlock_abi = landlock_abi(raw)?;
         }
 
         const ROOTS: &str = "a list of 1 to 32 objects {name, path, write?, protect?}";
@@ -163,16 +172,16 @@ fn landlock_abi(raw: &RawValue) -> Result<u32, PolicyError> {
         landlock_abi: Field<'a>,
     }
 
-    let shape: Shape<'_> = object("tools.sandbox", raw.get())?;
+    let shape: Shape<'_> = object("sandbox", raw.get())?;
     let Some(raw) = shape.landlock_abi.0 else {
         return Err(PolicyError::new(
-            "tools.sandbox.landlockAbi",
+            "sandbox.landlockAbi",
             "is missing",
             "4, 5 or 6, or no sandbox key at all",
         ));
     };
     number(
-        "tools.sandbox.landlockAbi",
+        "sandbox.landlockAbi",
         raw,
         4,
         u64::from(limits::DEFAULT_LANDLOCK_ABI),

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use mosaic_sandbox::RequiredAbi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,7 +21,7 @@ pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 /// pi's thinking levels.
 pub(super) const THINKING: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "bindingVersion",
     "name",
     "seat",
@@ -34,6 +35,7 @@ const FIELDS: [&str; 13] = [
     "limits",
     "context",
     "tools",
+    "sandbox",
 ];
 
 const ID: &str = "a Discord id: 1 to 20 digits as a string";
@@ -88,6 +90,11 @@ pub(super) fn parse(bytes: &[u8], expected: &str) -> Result<Binding, Fault> {
         .optional("tools")
         .map(|place| tools(&place, bytes))
         .transpose()?;
+    let required_abi = file
+        .optional("sandbox")
+        .map(|place| sandbox(&place))
+        .transpose()?
+        .unwrap_or_default();
 
     Ok(Binding {
         name,
@@ -102,6 +109,7 @@ pub(super) fn parse(bytes: &[u8], expected: &str) -> Result<Binding, Fault> {
         limits,
         context_files,
         tools,
+        required_abi,
     })
 }
 
@@ -205,6 +213,16 @@ fn engine(place: &Place<'_>) -> Result<Engine, Misfit> {
                 THINKING.contains(&text).then(|| text.to_owned())
             })?,
     })
+}
+
+/// The one way to run on an older kernel: said in the binding, and then in every record.
+fn sandbox(place: &Place<'_>) -> Result<RequiredAbi, Misfit> {
+    let keys = place.keys(&["landlockAbi"])?;
+    let accepted = "4 to 6, a Landlock ABI";
+    let place = keys.required("landlockAbi", accepted)?;
+    let abi = place.number(4..=6, ", a Landlock ABI")?;
+    let abi = u32::try_from(abi).map_err(|_| place.refuse(accepted))?;
+    RequiredAbi::at_least(abi).map_err(|_| place.refuse(accepted))
 }
 
 fn limits(place: &Place<'_>) -> Result<Limits, Misfit> {

@@ -12,6 +12,8 @@ mod value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mosaic_sandbox::RequiredAbi;
+
 use crate::discord::Snowflake;
 use crate::journal::Digest;
 
@@ -47,6 +49,8 @@ pub struct Binding {
     pub context_files: Vec<ContextPath>,
     /// The `tools` key, unread. `None`: no tools.
     pub tools: Option<OpaqueTools>,
+    /// What the kernel must offer: the default, or what `sandbox.landlockAbi` lowers it to. The broker reads the same key.
+    pub required_abi: RequiredAbi,
 }
 
 /// A channel the seat listens in.

@@ -10,7 +10,6 @@ mod typing;
 use std::{sync::Arc, time::Duration};
 
 use mosaic_proto::v1::call_event;
-use mosaic_sandbox::RequiredAbi;
 use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
@@ -66,7 +65,14 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
     let (books, past) = Books::open(paths, At::now()).map_err(Exit::failed)?;
 
     let reach = confinement::reach(paths, sockets, install, confine.clone(), api.port(), &model);
-    let report = confinement::enter(&reach, paths).map_err(Exit::invalid)?;
+    let broker_state = paths.data().join("broker");
+    let secrets = [
+        prepared.binding_file.as_path(),
+        &binding.token_file,
+        &broker_state,
+    ];
+    let report =
+        confinement::enter(&reach, binding.required_abi, &secrets).map_err(Exit::invalid)?;
     tracing::info!(
         denied = report.denied(),
         attempts = report.attempts(),
@@ -92,7 +98,7 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
         tools: Vec::new(),
         policy_digest: String::new(),
         prompt: SystemPrompt::new(&prepared.contexts, &binding.seat, ""),
-        required_abi: RequiredAbi::default(),
+        required_abi: binding.required_abi,
         sandbox: format!(
             "connector: {} of {} attempts denied",
             report.denied(),

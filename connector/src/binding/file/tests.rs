@@ -98,6 +98,7 @@ fn the_published_example_reads_as_it_says() {
             },
             limits: Limits::default(),
             context_files: vec![ContextPath::parse("docs/seat.md").unwrap()],
+            required_abi: RequiredAbi::default(),
             tools: Some(tools),
         }
     );
