@@ -1,5 +1,7 @@
 //! The program `mosaic-discord`: reads the command line, runs one command and maps its end to an exit code.
 
+#![forbid(unsafe_code)]
+
 use std::io::Write as _;
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
 //! The launcher of the engine. Its command line is written by the connector; everything it does is in the library.
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::process::ExitCode;
 

@@ -1,6 +1,8 @@
 //! The main job as a person would follow it: a conversation between two people and the seat, the files before and after, and
 //! the records that prove each step. Everything but Discord and the model is real. `--chat` keeps it open for typing.
 
+#![forbid(unsafe_code)]
+
 use std::{io::Write as _, process::ExitCode};
 
 use stand_ins::{
