@@ -16,6 +16,8 @@ pub enum Refusal {
     },
     /// The binding does not offer this verb.
     VerbNotOffered,
+    /// An approval was to be bound or submitted, and the binding names no record service.
+    RecordsNotOffered,
     /// The ledger could not be written, so nothing was done.
     LedgerUnwritable,
     /// The caller went away before the act.
@@ -158,6 +160,7 @@ impl Refusal {
             Refusal::NoOpenTurn => "no_open_turn",
             Refusal::CallsSpent { .. } => "calls_spent",
             Refusal::VerbNotOffered => "verb_not_offered",
+            Refusal::RecordsNotOffered => "records_not_offered",
             Refusal::LedgerUnwritable => "ledger_unwritable",
             Refusal::Cancelled => "cancelled",
             Refusal::RootUnknown => "root_unknown",
@@ -227,6 +230,7 @@ impl Refusal {
             Refusal::VerbNotOffered => {
                 "Refused: this tool is not offered here. Use one of the listed tools."
             }
+            Refusal::RecordsNotOffered => "Refused: this binding names no record service.",
             Refusal::LedgerUnwritable => {
                 "Refused: the broker cannot write its record, so nothing was done. The operator has to look."
             }

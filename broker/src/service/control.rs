@@ -7,9 +7,10 @@ use std::{
 };
 
 use mosaic_proto::v1::{
-    self, AbortTurnReply, AbortTurnRequest, CallEvent, CloseTurnReply, CloseTurnRequest,
-    Confinement, HelloReply, HelloRequest, OpenTurnReply, OpenTurnRequest, RootState, StatusReply,
-    StatusRequest, WatchCallsRequest, call_event, control_server::Control,
+    self, AbortTurnReply, AbortTurnRequest, BindApprovalRequest, CallEvent, CloseTurnReply,
+    CloseTurnRequest, Confinement, HelloReply, HelloRequest, OpenTurnReply, OpenTurnRequest,
+    RootState, StatusReply, StatusRequest, SubmitApprovalRequest, ToolReply, WatchCallsRequest,
+    call_event, control_server::Control, tool_reply,
 };
 use tokio::sync::{broadcast::error::RecvError, mpsc};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
@@ -20,6 +21,7 @@ use crate::{
     VERSION,
     audit::{Ending, Who},
     desk::Desk,
+    refusal::Refusal,
     tools,
     turn::{Call, CallState, Id},
 };
@@ -146,6 +148,21 @@ impl Control for ControlService {
         Ok(Response::new(AbortTurnReply {}))
     }
 
+    // The record service is the room of `tools.setspark`, a key this version does not take: no binding names one.
+    async fn bind_approval(
+        &self,
+        _: Request<BindApprovalRequest>,
+    ) -> Result<Response<ToolReply>, Status> {
+        Ok(Response::new(no_records()))
+    }
+
+    async fn submit_approval(
+        &self,
+        _: Request<SubmitApprovalRequest>,
+    ) -> Result<Response<ToolReply>, Status> {
+        Ok(Response::new(no_records()))
+    }
+
     async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
         let head = self.desk.ledger_head();
         let roots = self.desk.reach().root_states().into_iter();
@@ -170,6 +187,14 @@ impl Control for ControlService {
             }),
             kernel_denied: self.desk.kernel_denied(),
         }))
+    }
+}
+
+fn no_records() -> ToolReply {
+    let refusal = Refusal::RecordsNotOffered;
+    let (reason, text) = (refusal.code().to_owned(), refusal.text());
+    ToolReply {
+        outcome: Some(tool_reply::Outcome::Refusal(v1::Refusal { reason, text })),
     }
 }
 

@@ -534,3 +534,23 @@ async fn what_the_kernel_denies_although_the_fences_passed_it_is_counted_and_on_
         "{verified}"
     );
 }
+
+#[tokio::test]
+async fn a_binding_without_a_record_service_binds_and_submits_no_approval() {
+    let binding = Binding::new();
+    let broker = binding.start();
+    let mut control = broker.control().await;
+
+    let bound = control
+        .bind_approval(v1::BindApprovalRequest::default())
+        .await
+        .expect("a reply");
+    let submitted = control
+        .submit_approval(v1::SubmitApprovalRequest::default())
+        .await
+        .expect("a reply");
+
+    for reply in [bound, submitted] {
+        assert_eq!(reason(&reply.into_inner()), "records_not_offered");
+    }
+}
