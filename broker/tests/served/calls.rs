@@ -551,6 +551,6 @@ async fn a_binding_without_a_record_service_binds_and_submits_no_approval() {
         .expect("a reply");
 
     for reply in [bound, submitted] {
-        assert_eq!(reason(&reply.into_inner()), "records_not_offered");
+        assert_eq!(reason(reply), "records_not_offered");
     }
 }
