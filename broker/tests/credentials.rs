@@ -109,7 +109,7 @@ fn a_34_a_search_tells_a_right_guess_from_a_wrong_one_in_nothing() {
 }
 
 #[test]
-fn a_credential_is_not_searched_for() {
+fn a_32_a_credential_is_not_searched_for() {
     let ground = Ground::new();
 
     let refused = ground.refuses("query_credential", |ground| {
