@@ -37,7 +37,7 @@ pub fn reach(
     ConnectorReach {
         data: paths.data(),
         sessions: paths.sessions(),
-        install: install.root.clone(),
+        install: install.readable.clone(),
         node: install.node.clone(),
         confine,
         runtime_dir: runtime.folder().to_owned(),

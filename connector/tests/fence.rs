@@ -101,7 +101,7 @@ fn inside(base: &Path) -> ExitCode {
         cli: base.join("install"),
         pi_version: Version(1, 6, 0),
         extension: base.join("install"),
-        readable: vec![],
+        readable: vec![base.join("install")],
     };
     let model = ModelEndpoint {
         port: 443,

@@ -135,7 +135,7 @@ impl Stage {
         profiles::connector(&ConnectorReach {
             data: self.path("data"),
             sessions: self.path("sessions"),
-            install: self.path("install"),
+            install: vec![self.path("install")],
             node: std::env::current_exe().unwrap(),
             confine: std::env::current_exe().unwrap(),
             runtime_dir: self.path("run"),

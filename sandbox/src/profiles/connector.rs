@@ -25,8 +25,8 @@ pub struct ConnectorReach {
     pub data: PathBuf,
     /// The folder of pi's sessions.
     pub sessions: PathBuf,
-    /// Where pi and the extension are installed; the engine reads it.
-    pub install: PathBuf,
+    /// Folders of pi and the extension, which the engine reads; nothing of the tree around them.
+    pub install: Vec<PathBuf>,
     /// The node program.
     pub node: PathBuf,
     /// The launcher [`confine`](crate::confine).
@@ -69,10 +69,13 @@ pub fn connector(reach: &ConnectorReach) -> Profile {
         ),
         required(&reach.sessions, WORK, "pi's sessions"),
         required(&reach.runtime_dir, CONNECT, "the broker's control socket"),
-        required(&reach.install, READ, "pi and the extension, for the engine"),
         required(&reach.confine, RUN, "the launcher"),
         required(&reach.node, RUN, "the engine's program"),
     ]);
+    let installed = reach.install.iter();
+    profile.files.extend(
+        installed.map(|folder| required(folder, READ, "pi and the extension, for the engine")),
+    );
     profile.files.extend(loader());
     profile.files.extend(certificates());
     profile.files.extend(resolver_files());
@@ -112,7 +115,7 @@ pub(super) fn example() -> Profile {
     connector(&ConnectorReach {
         data: "/data/discord/desk".into(),
         sessions: "/data/sessions/desk".into(),
-        install: "/opt/mosaic/pi".into(),
+        install: vec!["/opt/mosaic/pi".into(), "/opt/mosaic/extension".into()],
         node: "/opt/mosaic/node/bin/node".into(),
         confine: "/opt/mosaic/bin/confine".into(),
         runtime_dir: "/run/user/1000/mosaic-discord/desk".into(),

@@ -42,7 +42,7 @@ fn reach(stage: &Stage) -> ConnectorReach {
     ConnectorReach {
         data: stage.path("data"),
         sessions: stage.path("sessions"),
-        install: stage.path("install"),
+        install: vec![stage.path("install")],
         node: stage.path("node/node"),
         confine: env!("CARGO_BIN_EXE_confine").into(),
         runtime_dir: stage.path("run"),
