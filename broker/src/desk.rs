@@ -2,6 +2,7 @@
 //! Knows neither sockets nor messages of the wire, and no fence: it asks them.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tokio::sync::{Mutex as Queue, Notify, broadcast};
+use tokio::sync::{Mutex as Queue, Notify, OwnedMutexGuard, broadcast};
 
 use crate::{
     audit::{CallEnd, CallStart, Chain, Durable, Ending, Entry, Ledger, LedgerFault, Told, Who},
@@ -18,7 +19,7 @@ use crate::{
     facts::Facts,
     fence::Reach,
     refusal::Refusal,
-    tools::{self, Denied, Outcome, Request},
+    tools::{self, Denied, Outcome, Pace, Request},
     turn::{Arrival, Call, CallState, Id, Place, TurnError, Turns},
 };
 
@@ -88,8 +89,8 @@ impl Desk {
     /// # Errors
     /// When the broker itself failed on this call; the turn goes on.
     pub(crate) async fn call(self: &Arc<Self>, request: Request) -> Result<Answer, Broke> {
-        let tool = request.tool().name;
-        self.seat(tool, move |desk, place, cancel| {
+        let (tool, pace) = (request.tool().name, request.pace());
+        self.seat(tool, pace, move |desk, place, cancel| {
             desk.walk(place, request, cancel)
         })
         .await
@@ -118,7 +119,12 @@ impl Desk {
     }
 
     /// Gives a call its place in the turn and in the queue, lets `walk` do the work, and keeps how it ended.
-    async fn seat<W>(self: &Arc<Self>, tool: &'static str, walk: W) -> Result<Answer, Broke>
+    async fn seat<W>(
+        self: &Arc<Self>,
+        tool: &'static str,
+        pace: Pace,
+        walk: W,
+    ) -> Result<Answer, Broke>
     where
         W: FnOnce(&Desk, &Place, &Cancel) -> Result<Outcome, Denied> + Send + 'static,
     {
@@ -136,29 +142,67 @@ impl Desk {
         self.began(&place);
 
         let cancel = Cancel::default();
+        let seated = Seated {
+            place,
+            tool,
+            arrived,
+            cancel,
+        };
+        if pace == Pace::Brief
+            && let Ok(turn) = Arc::clone(&self.queue).try_lock_owned()
+        {
+            // Here and now: waking another thread takes several times as long as the call, which is over before anybody
+            // could give it up. Calls run one at a time, so at most one of the runtime's workers is kept by one.
+            let walked = catch_unwind(AssertUnwindSafe(|| self.work(turn, &seated, walk)));
+            return self.conclude(&seated, walked.map_err(drop));
+        }
         // The handler's future is dropped when the caller goes away; the work below is not, so that it can clean up.
-        let _gone = CancelOnDrop(cancel.clone());
+        let _gone = CancelOnDrop(seated.cancel.clone());
         let desk = Arc::clone(self);
         let work = tokio::spawn(async move {
             let turn = Arc::clone(&desk.queue).lock_owned().await;
-            let at_work = Arc::clone(&desk);
-            let (at, heard) = (place.clone(), cancel.clone());
-            let walked = tokio::task::spawn_blocking(move || {
-                let _turn = turn;
-                at_work.may_begin(&at, &heard)?;
-                walk(&at_work, &at, &heard)
-            });
-            let (outcome, broke) = match walked.await {
-                Ok(Ok(outcome)) => (outcome, false),
-                Ok(Err(denied)) => (Outcome::Refused(denied.refusal, denied.facts), false),
-                // It panicked. Its message may hold content, so only its place is logged.
-                Err(_) => (Outcome::Failed(Refusal::Internal, Facts::new()), true),
-            };
-            let closing = Arc::clone(&desk);
-            let answer = closing.end(&place, tool, arrived, outcome, &cancel);
-            if broke { Err(Broke) } else { Ok(answer) }
+            let (at_work, at) = (Arc::clone(&desk), seated.clone());
+            let walked = tokio::task::spawn_blocking(move || at_work.work(turn, &at, walk));
+            desk.conclude(&seated, walked.await.map_err(drop))
         });
         work.await.unwrap_or(Err(Broke))
+    }
+
+    /// The work of a call whose turn in the queue has come.
+    fn work<W>(
+        &self,
+        turn: OwnedMutexGuard<()>,
+        seated: &Seated,
+        walk: W,
+    ) -> Result<Outcome, Denied>
+    where
+        W: FnOnce(&Desk, &Place, &Cancel) -> Result<Outcome, Denied>,
+    {
+        let _turn = turn;
+        self.may_begin(&seated.place, &seated.cancel)?;
+        walk(self, &seated.place, &seated.cancel)
+    }
+
+    /// Keeps how the work ended; it is an error when it panicked.
+    fn conclude(
+        &self,
+        seated: &Seated,
+        walked: Result<Result<Outcome, Denied>, ()>,
+    ) -> Result<Answer, Broke> {
+        let Seated {
+            place,
+            tool,
+            arrived,
+            cancel,
+        } = seated;
+        let (outcome, broke) = match walked {
+            Ok(Ok(outcome)) => (outcome, false),
+            Ok(Err(denied)) => (Outcome::Refused(denied.refusal, denied.facts), false),
+            // The panic's message may hold content, so only its place is logged.
+            Err(()) => (Outcome::Failed(Refusal::Internal, Facts::new()), true),
+        };
+        let answer = self.end(place, tool, *arrived, outcome, cancel);
+        if broke { Err(Broke) } else { Ok(answer) }
     }
 
     fn may_begin(&self, place: &Place, cancel: &Cancel) -> Result<(), Denied> {
@@ -388,6 +432,15 @@ impl Desk {
         // No step of the machine leaves it half changed, so a panic beside it does not poison it for others.
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A call with its place.
+#[derive(Clone)]
+struct Seated {
+    place: Place,
+    tool: &'static str,
+    arrived: Instant,
+    cancel: Cancel,
 }
 
 struct CancelOnDrop(Cancel);

@@ -52,6 +52,15 @@ fn with_any_root(policy: &Policy) -> bool {
     !policy.roots().is_empty()
 }
 
+/// How long a verb may keep its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A handful of system calls, none of which waits for a disk to confirm.
+    Brief,
+    /// It searches, or waits until something is on disk.
+    Long,
+}
+
 /// One call, as the wire typed it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
@@ -77,6 +86,14 @@ impl Request {
             Request::Search(_) => &search::TOOL,
             Request::WriteFile(_) => &write_file::TOOL,
             Request::EditFile(_) => &edit_file::TOOL,
+        }
+    }
+
+    /// How long the verb may keep its thread.
+    pub(crate) fn pace(&self) -> Pace {
+        match self {
+            Request::ListDir(_) | Request::ReadFile(_) => Pace::Brief,
+            Request::Search(_) | Request::WriteFile(_) | Request::EditFile(_) => Pace::Long,
         }
     }
 

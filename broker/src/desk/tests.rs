@@ -102,11 +102,16 @@ async fn a_call_is_written_down_before_it_is_done_and_after() {
 
 #[tokio::test]
 async fn a_104_a_call_that_panics_is_an_error_for_it_alone() {
+    panics(Pace::Brief).await;
+    panics(Pace::Long).await;
+}
+
+async fn panics(pace: Pace) {
     let broker = broker();
 
     let broke = broker
         .desk
-        .seat("read_file", |_, _, _| panic!("a bug in a verb"))
+        .seat("read_file", pace, |_, _, _| panic!("a bug in a verb"))
         .await;
 
     assert_eq!(broke.err(), Some(Broke));
@@ -152,7 +157,7 @@ async fn a_22_a_call_whose_caller_goes_away_hears_of_it_and_is_cancelled() {
         Ok(Outcome::Failed(Refusal::Cancelled, Facts::new()))
     };
     let desk = Arc::clone(&broker.desk);
-    let caller = tokio::spawn(async move { desk.seat("write_file", walk).await });
+    let caller = tokio::spawn(async move { desk.seat("write_file", Pace::Long, walk).await });
     tokio::task::spawn_blocking(move || has_begun.recv())
         .await
         .expect("joined")
@@ -173,7 +178,7 @@ async fn a_call_given_up_while_it_waits_never_begins_and_is_spent() {
     let desk = Arc::clone(&broker.desk);
     let walk = |_: &Desk, _: &Place, _: &Cancel| panic!("it began");
     let mut watch = broker.desk.watch();
-    let caller = tokio::spawn(async move { desk.seat("write_file", walk).await });
+    let caller = tokio::spawn(async move { desk.seat("write_file", Pace::Long, walk).await });
     assert_eq!(watch.recv().await.expect("told").state, CallState::Running);
 
     caller.abort();
@@ -201,7 +206,7 @@ async fn what_was_done_is_on_record_as_done_although_nobody_waits_any_more() {
         })
     };
     let desk = Arc::clone(&broker.desk);
-    let caller = tokio::spawn(async move { desk.seat("write_file", walk).await });
+    let caller = tokio::spawn(async move { desk.seat("write_file", Pace::Long, walk).await });
     tokio::task::spawn_blocking(move || has_begun.recv())
         .await
         .expect("joined")
@@ -227,8 +232,8 @@ async fn calls_run_one_at_a_time_in_the_order_they_came() {
         }
     };
     let (first, second) = (
-        broker.desk.seat("search", walk("first")),
-        broker.desk.seat("search", walk("second")),
+        broker.desk.seat("search", Pace::Long, walk("first")),
+        broker.desk.seat("search", Pace::Long, walk("second")),
     );
     let (first, second) = tokio::join!(first, second);
     assert!(first.is_ok() && second.is_ok());

@@ -4,17 +4,17 @@ use std::{fs, process::Command};
 
 use nix::sys::signal::{Signal, kill};
 
-use super::harness::{Binding, Broker, as_nobody, done, read};
+use super::harness::{Binding, Broker, as_nobody, done, write};
 
 #[tokio::test]
 async fn a_121_every_thread_of_the_broker_is_filtered_and_without_new_privileges() {
-    let binding = Binding::new().file("library/a.md", "alpha\n");
+    let binding = Binding::new();
     let broker = binding.start();
     let (_control, mut tools) = broker.in_turn("t1").await;
-    // A call starts a thread of the blocking pool.
+    // A call that waits for the disk starts a thread of the blocking pool.
     done(
         tools
-            .read_file(read("library", "a.md"))
+            .write_file(write("b.md", "beta\n"))
             .await
             .expect("answered"),
     );
