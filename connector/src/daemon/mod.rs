@@ -131,6 +131,7 @@ async fn serve(
         ..
     } = prepared;
     let (events, mut heard) = mpsc::unbounded_channel();
+    stop_on_signals(events.clone()).map_err(Exit::failed)?;
     let broker = match &binding.tools {
         None => None,
         Some(tools) => {
@@ -177,8 +178,6 @@ async fn serve(
     if let Some(ending) = house.settle(first, &mut heard).await? {
         return ended(ending);
     }
-    stop_on_signals(events.clone()).map_err(Exit::failed)?;
-
     let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
