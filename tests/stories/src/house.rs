@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use stand_ins::{
-    discord::Discord,
+    discord::{Discord, Happening},
     model::{MODEL, Model, PROVIDER},
 };
 use tempfile::TempDir;
@@ -56,6 +56,8 @@ pub struct House {
     install: PathBuf,
     api: String,
     notify: Notify,
+    /// Gateway sessions that connectors of this house have begun.
+    sessions: usize,
     /// The broker, while it runs.
     pub broker: Option<Program>,
     /// The connector, while it runs.
@@ -102,6 +104,7 @@ impl House {
             programs: Programs::of_this_build(),
             api: discord.base_url(),
             notify,
+            sessions: 0,
             folder,
             broker: None,
             connector: None,
@@ -354,15 +357,24 @@ impl House {
         self.wait_for_session(discord).await;
     }
 
-    /// Waits until the connector's session is up, or fails with what it said.
+    /// Waits until the connector's session is up, or fails with what it said. A session of an earlier connector, which the
+    /// stand-in may not have seen end yet, does not count.
     ///
     /// # Panics
     /// When the connector ends or takes too long.
     pub async fn wait_for_session(&mut self, discord: &Discord) {
         let connector = self.connector.as_mut().expect("the connector was started");
+        let earlier = self.sessions;
+        let fresh = discord.wait_for("a session of this connector", PATIENCE, |world| {
+            let begun = |happening: &&Happening| matches!(happening, Happening::Identified { .. });
+            let sessions = world.happenings().iter().filter(begun).count();
+            (sessions > earlier).then_some(sessions)
+        });
         tokio::select! {
-            _ = discord.wait_for_session(PATIENCE) => {}
-            status = connector.ended(PATIENCE) => panic!("the connector ended with {status}. It said:\n{}", connector.said()),
+            sessions = fresh => self.sessions = sessions,
+            status = connector.ended(PATIENCE) => {
+                panic!("the connector ended with {status}. It said:\n{}", connector.said())
+            }
         }
     }
 
