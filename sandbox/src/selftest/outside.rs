@@ -51,7 +51,8 @@ pub(super) fn right(
                 1,
                 &outside?.fresh,
                 [AT_CWD, 0, 0o700, 0, 0, 0],
-            ),
+            )
+            .in_folder(),
         ),
         AccessFs::MakeSym => (calls!(SYS_symlinkat), make_link(&outside?)),
         AccessFs::RemoveFile => (
@@ -127,6 +128,12 @@ impl Attempt {
             act: Box::new(act),
         }
     }
+
+    /// Told by the folder in which something new is made.
+    fn in_folder(mut self) -> Attempt {
+        self.target.pop();
+        self
+    }
 }
 
 /// `call` with the path as argument `at` and the rest as given.
@@ -147,6 +154,7 @@ fn make_node(outside: &Outside, kind: libc::mode_t) -> Attempt {
         &outside.fresh,
         [AT_CWD, 0, i64::from(kind | 0o600), 0, 0, 0],
     )
+    .in_folder()
 }
 
 fn make_link(outside: &Outside) -> Attempt {
@@ -164,6 +172,7 @@ fn make_link(outside: &Outside) -> Attempt {
             ],
         )
     })
+    .in_folder()
 }
 
 fn move_across(outside: &Outside) -> Attempt {
@@ -236,7 +245,7 @@ pub(super) fn scope(
             let parent = unsafe { libc::getppid() };
             // Without a visible parent (the first process of a container's namespace) there is nobody outside to signal.
             (parent > 0).then(|| {
-                Probe::denied(format!("{name}: the parent"), expected, move || {
+                Probe::denied(name.to_owned(), expected, move || {
                     raw(calls!(SYS_kill)[0], [parent.into(), 0, 0, 0, 0, 0])
                 })
             })
@@ -244,11 +253,9 @@ pub(super) fn scope(
         Scope::AbstractUnixSocket => {
             let expected = answers(profile, calls!(SYS_socket SYS_connect), &[libc::EPERM]);
             let ground = ground?.socket();
-            Some(Probe::denied(
-                format!("{name}: one of before"),
-                expected,
-                move || ground.connect(),
-            ))
+            Some(Probe::denied(name.to_owned(), expected, move || {
+                ground.connect()
+            }))
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! What the self-test found: rows for the operator's table and one verdict. It does not know how an attempt is made.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 /// Outcome of one attempt.
@@ -80,7 +81,7 @@ impl Report {
         let verdict = if self.holds() {
             "the fence holds".to_owned()
         } else {
-            format!("{broken} rows not as expected")
+            format!("{broken} not as expected")
         };
         format!(
             "{} profile: {denied} of {attempts} attempts denied, {verdict}",
@@ -89,33 +90,42 @@ impl Report {
     }
 }
 
+/// Columns of an attempt. With the longest names of errors a line has 80.
+const ATTEMPT: usize = 37;
+
+/// One line a row: the verdict, what was tried, the kernel's answer, and the answers that prove the fence.
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let width = |of: fn(&Row) -> &str| {
-            self.rows
-                .iter()
-                .map(|row| of(row).chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let attempt = width(|row| &row.attempt).max("attempt".len());
-        let expected = width(|row| &row.expected).max("expected".len());
-        let answer = width(|row| &row.answer).max("answer".len());
-        writeln!(
-            f,
-            "{:attempt$}  {:expected$}  {:answer$}",
-            "attempt", "expected", "answer"
-        )?;
-        for row in &self.rows {
-            let verdict = if row.held { "ok" } else { "BROKEN" };
+        let answer = self.rows.iter().map(|row| row.answer.len()).max();
+        let answer = answer.unwrap_or(0).max("answer".len());
+        let mut line = |verdict, attempt: &str, said: &str, expected: &str| {
             writeln!(
                 f,
-                "{:attempt$}  {:expected$}  {:answer$}  {verdict}",
-                row.attempt, row.expected, row.answer
-            )?;
+                "{verdict:6}  {attempt:ATTEMPT$}  {said:answer$}  {expected}"
+            )
+        };
+        line("", "attempt", "answer", "expected")?;
+        for row in &self.rows {
+            let verdict = if row.held { "ok" } else { "BROKEN" };
+            let expected = row.expected.replace(" or ", "/");
+            line(verdict, &shortened(&row.attempt), &row.answer, &expected)?;
         }
         writeln!(f, "{}", self.summary())
     }
+}
+
+/// The attempt in the columns it has. A path loses its front, since it is the end that tells the paths of a host apart.
+fn shortened(attempt: &str) -> Cow<'_, str> {
+    let (true, Some(start)) = (attempt.chars().count() > ATTEMPT, attempt.find('/')) else {
+        return attempt.into();
+    };
+    let (what, path) = attempt.split_at(start);
+    let room = ATTEMPT.saturating_sub(what.chars().count() + "…".chars().count());
+    let fits = |from: &usize| path[*from..].chars().count() <= room;
+    let at_a_folder = path.match_indices('/').map(|(at, _)| at).find(fits);
+    let anywhere = || path.char_indices().map(|(at, _)| at).find(fits);
+    let end = at_a_folder.or_else(anywhere).map_or("", |at| &path[at..]);
+    format!("{what}…{end}").into()
 }
 
 #[cfg(test)]
@@ -171,10 +181,45 @@ mod tests {
         );
         assert_eq!(
             report.to_string(),
-            "attempt  expected  answer\n\
-             open /x  EACCES    EACCES  ok\n\
-             open /x  EACCES    works   BROKEN\n\
-             engine profile: 1 of 2 attempts denied, 1 rows not as expected\n"
+            "        attempt                                answer  expected\n\
+             ok      open /x                                EACCES  EACCES\n\
+             BROKEN  open /x                                works   EACCES\n\
+             engine profile: 1 of 2 attempts denied, 1 not as expected\n"
         );
+    }
+
+    #[test]
+    fn the_widest_line_has_80_columns() {
+        let widest = Row {
+            attempt: format!("create a file in /srv/{}", "deep/".repeat(30)),
+            expected: "EPERM or EACCES or ENOSYS".into(),
+            answer: "EAFNOSUPPORT".into(),
+            held: false,
+            denial: true,
+        };
+        let table = Report::new("broker", vec![widest]).to_string();
+        let width = table.lines().map(|line| line.chars().count()).max();
+        assert_eq!(width, Some(80), "{table}");
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_end_and_loses_whole_folders_where_it_can() {
+        for (attempt, shown) in [
+            ("read /home/op/notes", "read /home/op/notes"),
+            (
+                "read /home/op/.mosaic/discord/sage/broker",
+                "read …/op/.mosaic/discord/sage/broker",
+            ),
+            (
+                "create a file in /home/op/a-root-with-a-long-name",
+                "create a file in …ot-with-a-long-name",
+            ),
+            (
+                "an attempt of many words and of no path at all",
+                "an attempt of many words and of no path at all",
+            ),
+        ] {
+            assert_eq!(shortened(attempt), shown);
+        }
     }
 }
