@@ -77,7 +77,8 @@ async fn a_102_the_broker_holds_no_descriptor_it_did_not_open() {
 async fn a_125_a_process_of_the_same_user_reads_nothing_of_the_broker_and_no_core_is_left() {
     let binding = Binding::new();
     let run = binding.path("run");
-    let mut command = binding.command(&["run"], &["--runtime-dir", run.to_str().expect("plain")]);
+    let runtime = ["--runtime-dir", run.to_str().expect("plain")];
+    let mut command = binding.command_of_copy(&["run"], &runtime);
     let root = nix::unistd::geteuid().is_root();
     if root {
         as_nobody(&binding, &mut command);

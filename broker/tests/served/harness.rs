@@ -29,6 +29,9 @@ use tonic::transport::{Channel, Endpoint};
 /// Longest any single wait of a test may take before it is a failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The program as built.
+const BROKER: &str = env!("CARGO_BIN_EXE_mosaic-broker");
+
 /// A data root with one binding named `desk`: root `library` to read, root `vault` to write.
 pub(crate) struct Binding {
     dir: TempDir,
@@ -109,7 +112,20 @@ impl Binding {
 
     /// The binary with nothing around it, and `words` and this binding as arguments.
     pub(crate) fn command(&self, words: &[&str], more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mosaic-broker"));
+        self.command_of(BROKER.as_ref(), words, more)
+    }
+
+    /// The same, of a copy of the binary in the binding's folder: another user may be kept out of the tree this was built in.
+    pub(crate) fn command_of_copy(&self, words: &[&str], more: &[&str]) -> Command {
+        let copy = self.path("mosaic-broker");
+        // Not by this process: a descriptor another test's child inherits for a moment would make the copy busy to execute.
+        let copied = Command::new("cp").arg(BROKER).arg(&copy).status();
+        assert!(copied.expect("cp runs").success());
+        self.command_of(&copy, words, more)
+    }
+
+    fn command_of(&self, program: &Path, words: &[&str], more: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().current_dir("/").stdin(Stdio::null());
         command
             .args(words)
