@@ -211,6 +211,12 @@ fn unknown_keys_wrong_types_and_numbers_out_of_bounds_are_named() {
         (with("maxCallsPerTurn", json!(0)), "tools.maxCallsPerTurn"),
         (with("sandbox", json!({"landlockAbi": 4})), "tools"),
         (in_root("unknown", json!(1)), "tools.roots[0]"),
+        (
+            in_root("protocol", json!("vault")),
+            "tools.roots[0].protocol",
+        ),
+        (in_root("protocol", json!("git")), "tools.roots[0].protocol"),
+        (in_root("protocol", json!(1)), "tools.roots[0].protocol"),
         (in_root("write", json!("yes")), "tools.roots[0].write"),
         (in_root("write", json!(null)), "tools.roots[0].write"),
         (in_root("name", json!("")), "tools.roots[0].name"),

@@ -18,7 +18,6 @@ use ground::{Ground, Tree};
 use mosaic_broker::cancel::Cancel;
 use mosaic_broker::tools;
 use mosaic_proto::v1;
-use nix::sys::stat::{Mode, umask};
 
 fn mode(ground: &Ground, path: &str) -> u32 {
     fs::metadata(ground.vault(path)).unwrap().mode() & 0o7777
@@ -164,27 +163,11 @@ fn a_26_permissions_are_kept_and_never_raised() {
     }
 }
 
-#[test]
-fn a_26_a_new_file_has_0644_whatever_the_umask() {
-    let ground = Ground::new();
-
-    for (name, mask) in [("open.md", 0o000), ("shut.md", 0o777)] {
-        let before = umask(Mode::from_bits_truncate(mask));
-        let answer = ground.write("vault", name, "new");
-        umask(before);
-        assert_eq!(
-            (answer.code, mode(&ground, name)),
-            ("done", 0o644),
-            "{name}"
-        );
-    }
-}
-
 fn vault_like() -> Ground {
     let ground = Ground::with(|dir| {
         serde_json::json!({"roots": [{
             "name": "vault", "path": dir.join("vault"), "write": true,
-            "protect": ["tools/", "docs/ID-REGISTRY.txt", "*.pyc", "Makefile"],
+            "protocol": "vault", "protect": ["Makefile"],
         }]})
     });
     for path in [
@@ -224,7 +207,7 @@ fn a_27_scripts_that_judge_the_writer_cannot_be_written() {
 }
 
 #[test]
-fn a_28_an_append_only_file_that_the_binding_protects_cannot_be_written() {
+fn a_28_the_append_only_registry_of_a_vault_cannot_be_written() {
     let ground = vault_like();
 
     ground.refuses("protected", |ground| {

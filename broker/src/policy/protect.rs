@@ -1,5 +1,5 @@
-//! Paths that stay as they are in a writable root (DESIGN, section 7, row 3; ): those every binding protects,
-//! and those a root names in `protect`. Reading them is not its business.
+//! Paths that stay as they are in a writable root (DESIGN, section 7, row 3; ): those every binding protects,
+//! those the vault protocol protects, and those a root names in `protect`. Reading them is not its business.
 
 use super::PolicyError;
 use crate::fence::RelPath;
@@ -9,13 +9,29 @@ use crate::limits;
 /// the model could otherwise write its own.
 pub(super) const PROTECTED_NAMES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
 
+/// What a root with `protocol: "vault"` protects beside them, and why.
+const VAULT: &[(&str, &str)] = &[
+    (
+        "tools/",
+        "scripts that judge what the writer commits (A-27)",
+    ),
+    (
+        "docs/ID-REGISTRY.txt",
+        "append-only: a record is reserved there, not written (A-28)",
+    ),
+    (
+        "*.pyc",
+        "would run in place of the script beside it (A-106)",
+    ),
+];
+
 /// The protected paths of one root. Compared without regard to case, so that a file system that folds case offers no
 /// way around.
 #[derive(Clone, Debug)]
 pub struct Protection {
     patterns: Vec<Pattern>,
-    /// The root's own patterns as the binding spells them.
-    own: Vec<String>,
+    /// The patterns of the protocol, then the root's own as the binding spells them.
+    named: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +47,12 @@ enum Pattern {
 }
 
 impl Protection {
-    /// Parses the patterns of one root: `docs/REGISTRY.txt`, `tools/`, `*.pyc`.
-    pub(super) fn parse(at: &str, patterns: &[String]) -> Result<Protection, PolicyError> {
+    /// Parses the patterns of one root: `docs/REGISTRY.txt`, `tools/`, `*.pyc`. A vault has its own before them.
+    pub(super) fn parse(
+        at: &str,
+        vault: bool,
+        patterns: &[String],
+    ) -> Result<Protection, PolicyError> {
         if patterns.len() > limits::PROTECTED_PATTERNS {
             return Err(PolicyError::new(
                 at,
@@ -43,6 +63,14 @@ impl Protection {
         let defaults = PROTECTED_NAMES
             .iter()
             .map(|name| Ok(Pattern::Name(fold(name))));
+        let of_protocol: Vec<String> = VAULT
+            .iter()
+            .filter(|_| vault)
+            .map(|(pattern, _why)| (*pattern).to_owned())
+            .collect();
+        let shared = of_protocol.iter().map(|pattern| {
+            Ok(Pattern::parse(pattern).expect("a test parses every row of the table"))
+        });
         let own = patterns.iter().enumerate().map(|(index, pattern)| {
             Pattern::parse(pattern).ok_or_else(|| {
                 PolicyError::new(
@@ -54,8 +82,11 @@ impl Protection {
             })
         });
         Ok(Protection {
-            patterns: defaults.chain(own).collect::<Result<_, _>>()?,
-            own: patterns.to_vec(),
+            patterns: defaults
+                .chain(shared)
+                .chain(own)
+                .collect::<Result<_, _>>()?,
+            named: of_protocol.iter().chain(patterns).cloned().collect(),
         })
     }
 
@@ -72,9 +103,9 @@ impl Protection {
         })
     }
 
-    /// The root's own patterns as the binding spells them, without the defaults.
-    pub(super) fn own(&self) -> &[String] {
-        &self.own
+    /// The patterns of the protocol and the root's own, without the names every root protects.
+    pub(super) fn named(&self) -> &[String] {
+        &self.named
     }
 }
 
@@ -109,7 +140,7 @@ mod tests {
 
     fn protection(patterns: &[&str]) -> Protection {
         let patterns: Vec<String> = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
-        Protection::parse("tools.roots[0].protect", &patterns).unwrap()
+        Protection::parse("tools.roots[0].protect", false, &patterns).unwrap()
     }
 
     #[test]
@@ -126,6 +157,28 @@ mod tests {
         .map(|path| protection.covers(&RelPath::parse(path).unwrap()));
 
         assert_eq!(covered, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_vault_protects_its_scripts_its_registry_and_compiled_python_unasked() {
+        let covered = |vault, path| {
+            let protection = Protection::parse("tools.roots[0].protect", vault, &[]).unwrap();
+            protection.covers(&RelPath::parse(path).unwrap())
+        };
+
+        for path in [
+            "tools/validate_vault.py",
+            "tools/json.py",
+            "docs/ID-REGISTRY.txt",
+            "a/b.pyc",
+        ] {
+            assert_eq!(
+                (covered(true, path), covered(false, path)),
+                (true, false),
+                "{path}"
+            );
+        }
+        assert!(!covered(true, "docs/RECORDS.md"));
     }
 
     #[test]
@@ -159,7 +212,7 @@ mod tests {
         for pattern in [
             "", "/", "/etc/x", "../x", "a//b", ".git/", "*", "*pyc", "*.p*c", "*./x", "a\\b",
         ] {
-            let refused = Protection::parse("p", &[pattern.to_owned()]).unwrap_err();
+            let refused = Protection::parse("p", false, &[pattern.to_owned()]).unwrap_err();
             assert_eq!(refused.field, "p[0]", "{pattern}");
         }
     }

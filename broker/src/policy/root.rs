@@ -58,7 +58,7 @@ pub(super) fn check_all(
             name: check_name(shape)?,
             path: check_path(shape, data_root, home)?,
             writable: shape.write,
-            protection: Protection::parse(&format!("{}.protect", shape.at), &shape.protect)?,
+            protection: check_protection(shape)?,
         };
         for earlier in &roots {
             apart(shape, &root, earlier)?;
@@ -66,6 +66,29 @@ pub(super) fn check_all(
         roots.push(root);
     }
     Ok(roots)
+}
+
+/// The vault protocol says what writers must leave alone, so it is a statement about a root that is written.
+fn check_protection(shape: &shape::Root) -> Result<Protection, PolicyError> {
+    let vault = match shape.protocol.as_deref() {
+        None => false,
+        Some("vault") if shape.write => true,
+        Some("vault") => {
+            return Err(PolicyError::new(
+                format!("{}.protocol", shape.at),
+                "stands on a root without write",
+                "protocol only beside \"write\": true",
+            ));
+        }
+        Some(_) => {
+            return Err(PolicyError::new(
+                format!("{}.protocol", shape.at),
+                "is no protocol",
+                "\"vault\", or no protocol key at all",
+            ));
+        }
+    };
+    Protection::parse(&format!("{}.protect", shape.at), vault, &shape.protect)
 }
 
 fn check_name(shape: &shape::Root) -> Result<String, PolicyError> {

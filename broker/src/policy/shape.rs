@@ -26,6 +26,7 @@ pub(super) struct Root {
     pub(super) path: String,
     pub(super) write: bool,
     pub(super) protect: Vec<String>,
+    pub(super) protocol: Option<String>,
 }
 
 /// The two keys of the file that are the broker's business. Every other one belongs to somebody else.
@@ -93,7 +94,7 @@ impl Tools {
             bounds.max_calls_per_turn = narrow(number("tools.maxCallsPerTurn", raw, 1, ceiling)?);
         }
 
-        const ROOTS: &str = "a list of 1 to 32 objects {name, path, write?, protect?}";
+        const ROOTS: &str = "a list of 1 to 32 objects {name, path, write?, protect?, protocol?}";
         let Some(raw) = shape.roots.0 else {
             return Err(PolicyError::new("tools.roots", "is missing", ROOTS));
         };
@@ -129,6 +130,8 @@ impl Root {
             #[serde(borrow, default)]
             protect: Field<'a>,
             #[serde(borrow, default)]
+            protocol: Field<'a>,
+            #[serde(borrow, default)]
             git: Field<'a>,
         }
 
@@ -159,6 +162,14 @@ impl Root {
                 Some(Vec::new()),
                 "a list of paths below the root",
             )?,
+            protocol: shape
+                .protocol
+                .0
+                .map(|_| {
+                    let at = format!("{at}.protocol");
+                    leaf(at, &shape.protocol, None, "\"vault\"")
+                })
+                .transpose()?,
             at,
         })
     }

@@ -71,7 +71,7 @@ fn describe(out: &mut Formatter<'_>, root: &RootPolicy) -> fmt::Result {
         writeln!(
             out,
             "  never changed: {}",
-            list(defaults.chain(root.protection().own().iter().cloned()))
+            list(defaults.chain(root.protection().named().iter().cloned()))
         )?;
     }
     Ok(())
