@@ -316,9 +316,14 @@ impl House {
             ("HOME", home.as_str()),
             ("NOTIFY_SOCKET", self.notify.path()),
         ];
-        let broker = Program::start(&self.programs.path("mosaic-broker"), &words, &environment);
+        let mut broker = Program::start(&self.programs.path("mosaic-broker"), &words, &environment);
+        let ready = tokio::select! {
+            ready = self.notify.ready(PATIENCE) => ready,
+            // One that refuses to start says why; nobody has to wait for it.
+            _ = broker.ended(PATIENCE) => false,
+        };
         assert!(
-            self.notify.ready(PATIENCE).await,
+            ready,
             "the broker is not ready. It said:\n{}",
             broker.said()
         );

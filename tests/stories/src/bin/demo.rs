@@ -10,7 +10,10 @@ use stand_ins::{
     model::Model,
 };
 use stories::{House, Layout, PATIENCE, SECRET_TEXT, start_stand_ins};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    signal::unix::{SignalKind, signal},
+};
 
 /// What the two people say, and a word that must stand in the answer.
 const CONVERSATION: [(&str, &str, &str); 6] = [
@@ -34,8 +37,12 @@ const CONVERSATION: [(&str, &str, &str); 6] = [
     ("Carmen", "read vault/../outside/secret.txt", "Refused"),
 ];
 
-#[tokio::main]
-async fn main() -> ExitCode {
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// Rows of the self-test that are shown: what is tried on files, ports and processes. System calls by name follow them.
+const ROWS_SHOWN: usize = 26;
+
+fn main() -> ExitCode {
     let chat = match std::env::args().nth(1).as_deref() {
         None => false,
         Some("--chat") => true,
@@ -44,20 +51,59 @@ async fn main() -> ExitCode {
             return ExitCode::from(4);
         }
     };
-    let (discord, model) = start_stand_ins(Model::by_rules(0)).await;
-    let mut house = House::build(&discord, &model, &Layout::default());
-    let faults = if chat {
-        talk(&mut house, &discord).await
-    } else {
-        show(&mut house, &discord).await
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("The runtime cannot be started: {error}.");
+            return ExitCode::FAILURE;
+        }
     };
-    house.close().await;
+    let faults = runtime.block_on(play(chat));
+    // A thread may wait for a line of input that nobody will type.
+    runtime.shutdown_background();
     if faults.is_empty() {
         return ExitCode::SUCCESS;
     }
     heading("What did not happen");
-    faults.iter().for_each(|fault| println!("  {fault}"));
+    faults.iter().for_each(|fault| indented(fault));
     ExitCode::FAILURE
+}
+
+/// Builds the house, lets one of the two plays run in it, and leaves nothing behind, also when it is interrupted.
+async fn play(chat: bool) -> Vec<String> {
+    let (discord, model) = start_stand_ins(Model::by_rules(0)).await;
+    let mut house = House::build(&discord, &model, &Layout::default());
+    let play = async {
+        if chat {
+            talk(&mut house, &discord).await
+        } else {
+            show(&mut house, &discord).await
+        }
+    };
+    let faults = tokio::select! {
+        faults = play => faults,
+        () = told_to_end() => {
+            println!();
+            if chat { vec![] } else { vec!["All of it: it was told to end.".to_owned()] }
+        }
+    };
+    house.close().await;
+    faults
+}
+
+/// Waits for Ctrl-C, SIGTERM or a terminal that goes away.
+async fn told_to_end() {
+    let hear = |kind| signal(kind).expect("a signal can be heard");
+    let (mut interrupt, mut terminate, mut hangup) = (
+        hear(SignalKind::interrupt()),
+        hear(SignalKind::terminate()),
+        hear(SignalKind::hangup()),
+    );
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
 }
 
 /// Plays the conversation; returns what did not happen as it should.
@@ -138,8 +184,22 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
 
     heading("The self-test of the broker's fence");
     let (code, text) = house.broker_says(&["selftest"]).await;
-    indented(&text);
+    let rows: Vec<&str> = text.lines().collect();
+    if let [shown @ .., verdict] = rows.as_slice() {
+        let (shown, rest) = shown.split_at(ROWS_SHOWN.min(shown.len()));
+        indented(&shown.join("\n"));
+        indented(&format!(
+            "… and {} more: `mosaic-broker selftest` prints all of them",
+            rest.len()
+        ));
+        indented(verdict);
+    }
     expect(code == Some(0), "a self-test that holds");
+
+    heading("What this was");
+    println!("  The broker, the connector and pi as they run on a host, on a data root that is");
+    println!("  removed now. Discord and the model were stand-ins. Next: `make demo CHAT=1` to");
+    println!("  talk to it, and in README.md \"Set-up on a host\".");
     faults
 }
 
@@ -147,10 +207,10 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
 async fn talk(house: &mut House, discord: &Discord) -> Vec<String> {
     println!("Starting: broker, connector, pi …");
     house.open(discord).await;
-    println!(
-        "Type a message to #ideas; end with Ctrl-D. Try: list vault · read docs/plan.md · search Aurora"
-    );
-    println!("· write vault/notes/a.md: hello · replace hello with bye in vault/notes/a.md");
+    println!("Type a message to #ideas; Ctrl-D ends. The model is a script that knows:");
+    println!("  list vault            write vault/notes/a.md: hello");
+    println!("  read docs/plan.md     replace hello with bye in vault/notes/a.md");
+    println!("  search December       read vault/../outside/secret.txt (is refused)");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut heard = 0;
     prompt();
@@ -191,9 +251,29 @@ fn heading(text: &str) {
 }
 
 fn said(who: &str, text: &str) {
+    const MARGIN: usize = 13;
     for (index, line) in text.lines().enumerate() {
-        println!("  {:>8} │ {line}", if index == 0 { who } else { "" });
+        for (part, words) in wrapped(line, WIDTH - MARGIN).into_iter().enumerate() {
+            let who = if index + part == 0 { who } else { "" };
+            println!("  {who:>8} │ {words}");
+        }
     }
+}
+
+/// A line in pieces of at most `width` columns, broken at blanks; a longer word stays whole.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut words = line.split(' ');
+    let mut pieces = vec![words.next().unwrap_or_default().to_owned()];
+    for word in words {
+        match pieces.last_mut() {
+            Some(piece) if piece.chars().count() + 1 + word.chars().count() <= width => {
+                piece.push(' ');
+                piece.push_str(word);
+            }
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    pieces
 }
 
 fn indented(text: &str) {
