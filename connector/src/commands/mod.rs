@@ -5,6 +5,7 @@ mod check;
 mod place;
 mod recover;
 mod run;
+mod service;
 mod stop;
 mod unlock;
 
@@ -41,6 +42,7 @@ enum Command {
     Stop(stop::Stop),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
+    Service(service::Service),
 }
 
 impl Cli {
@@ -55,6 +57,7 @@ impl Cli {
             Command::Stop(stop) => stop.run(around),
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),
+            Command::Service(service) => service.run(around),
         }
     }
 }
@@ -76,15 +79,20 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The help of a command and of all below it.
+    fn print(command: &mut clap::Command, pages: &mut Vec<String>) {
+        pages.push(command.render_long_help().to_string());
+        for below in command.get_subcommands_mut() {
+            print(below, pages);
+        }
+    }
+
     #[test]
     fn help_reads_as_written() {
         let mut cli = Cli::command();
         cli.build();
-        let mut pages = vec![cli.render_long_help().to_string()];
-        pages.extend(
-            cli.get_subcommands_mut()
-                .map(|command| command.render_long_help().to_string()),
-        );
+        let mut pages = Vec::new();
+        print(&mut cli, &mut pages);
 
         insta::assert_snapshot!(pages.join("\n================\n\n"));
         for line in pages.iter().flat_map(|page| page.lines()) {

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -20,6 +21,12 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// `$XDG_RUNTIME_DIR`.
     pub user_runtime: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`.
+    pub config: Option<PathBuf>,
+    /// `$NOTIFY_SOCKET`, where a supervisor listens.
+    pub notify_socket: Option<OsString>,
+    /// `$WATCHDOG_USEC`, when it is meant for this process (`$WATCHDOG_PID`): how often the supervisor wants a sign of life.
+    pub watchdog: Option<Duration>,
     /// `$MOSAIC_INSTALL_DIR`.
     pub install: Option<OsString>,
     /// `$MOSAIC_DISCORD_API`, for stand-ins.
@@ -34,10 +41,18 @@ impl Surroundings {
     /// Reads them from the process. An empty variable counts as none.
     pub fn of_process() -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();
         Self {
             data_root: variable("MOSAIC_DATA_ROOT").map(PathBuf::from),
             home: variable("HOME").map(PathBuf::from),
             user_runtime: variable("XDG_RUNTIME_DIR").map(PathBuf::from),
+            config: variable("XDG_CONFIG_HOME").map(PathBuf::from),
+            notify_socket: variable("NOTIFY_SOCKET"),
+            watchdog: watchdog(
+                number("WATCHDOG_USEC"),
+                number("WATCHDOG_PID"),
+                std::process::id(),
+            ),
             install: variable("MOSAIC_INSTALL_DIR"),
             // What is not UTF-8 must be refused like any other bad address, not passed over.
             api: variable("MOSAIC_DISCORD_API").map(|api| api.to_string_lossy().into_owned()),
@@ -45,6 +60,14 @@ impl Surroundings {
             program: std::env::current_exe().ok(),
         }
     }
+}
+
+/// The watchdog's time, unless it is another process's (sd_watchdog_enabled(3)).
+fn watchdog(micros: Option<u64>, of: Option<u64>, pid: u32) -> Option<Duration> {
+    let ours = of.is_none_or(|of| of == u64::from(pid));
+    micros
+        .filter(|micros| ours && *micros > 0)
+        .map(Duration::from_micros)
 }
 
 impl Surroundings {
@@ -82,12 +105,8 @@ impl Place {
     /// # Errors
     /// Usage, when neither the command line nor the environment gives a data root.
     pub fn paths(&self, around: &Surroundings) -> Result<Paths, Exit> {
-        let root = self.data_root.clone().or_else(|| around.data_root.clone());
-        let root = root.or_else(|| around.home.as_ref().map(|home| home.join(".mosaic")));
-        let root = root.ok_or_else(|| {
-            Exit::usage("There is no data root: name it with --data-root, since neither MOSAIC_DATA_ROOT nor HOME is set.")
-        })?;
-        Ok(Paths::new(absolute(&root, around), self.binding.clone()))
+        let root = data_root(self.data_root.as_deref(), around)?;
+        Ok(Paths::new(root, self.binding.clone()))
     }
 
     /// The files of a binding that is there: its file or its folder exists.
@@ -143,13 +162,7 @@ impl Setup {
 
     /// The repository of the context files.
     pub(super) fn repo(&self, around: &Surroundings) -> Result<PathBuf, Exit> {
-        let repo = self.repo.as_deref().unwrap_or(Path::new("."));
-        match (repo.is_absolute(), &around.current) {
-            (false, None) => Err(Exit::usage(
-                "There is no current folder. Name the repository with --repo.",
-            )),
-            _ => Ok(absolute(repo, around)),
-        }
+        repo(self.repo.as_deref(), around)
     }
 
     /// The folder of the broker's sockets.
@@ -167,14 +180,48 @@ impl Setup {
 
     /// Where node, pi and the extension are.
     pub(super) fn install(&self, around: &Surroundings) -> Result<Install, Exit> {
-        let named = self
-            .install_dir
-            .as_ref()
-            .map(|folder| absolute(folder, around));
-        let program = around.program.as_deref().unwrap_or(Path::new("/"));
-        Install::find(named.as_deref(), around.install.as_deref(), program)
-            .map_err(|error| Exit::invalid(format_args!("The engine: {error}.")))
+        install(self.install_dir.as_deref(), around)
     }
+}
+
+/// The data root: the one named on the command line, else the variable's, else the home's.
+///
+/// # Errors
+/// Usage, when there is none of them.
+pub(super) fn data_root(named: Option<&Path>, around: &Surroundings) -> Result<PathBuf, Exit> {
+    let root = named
+        .map(Path::to_owned)
+        .or_else(|| around.data_root.clone());
+    let root = root.or_else(|| around.home.as_ref().map(|home| home.join(".mosaic")));
+    let root = root.ok_or_else(|| {
+        Exit::usage("There is no data root: name it with --data-root, since neither MOSAIC_DATA_ROOT nor HOME is set.")
+    })?;
+    Ok(absolute(&root, around))
+}
+
+/// The repository of the context files: the one named, else the current folder.
+///
+/// # Errors
+/// Usage, when a relative path has nothing it is relative to.
+pub(super) fn repo(named: Option<&Path>, around: &Surroundings) -> Result<PathBuf, Exit> {
+    let repo = named.unwrap_or(Path::new(""));
+    match (repo.is_absolute(), &around.current) {
+        (false, None) => Err(Exit::usage(
+            "There is no current folder. Name the repository with --repo.",
+        )),
+        _ => Ok(absolute(repo, around)),
+    }
+}
+
+/// Where node, pi and the extension are.
+///
+/// # Errors
+/// Exit 2 when something of it is missing or too old.
+pub(super) fn install(named: Option<&Path>, around: &Surroundings) -> Result<Install, Exit> {
+    let named = named.map(|folder| absolute(folder, around));
+    let program = around.program.as_deref().unwrap_or(Path::new("/"));
+    Install::find(named.as_deref(), around.install.as_deref(), program)
+        .map_err(|error| Exit::invalid(format_args!("The engine: {error}.")))
 }
 
 /// Discord, or the stand-in that the environment names.
@@ -185,7 +232,7 @@ pub(super) fn api(around: &Surroundings) -> Result<ApiBase, Exit> {
 
 /// The path from the root of the file system on: what is written into rules and records must not depend on a folder
 /// that may change.
-fn absolute(path: &Path, around: &Surroundings) -> PathBuf {
+pub(super) fn absolute(path: &Path, around: &Surroundings) -> PathBuf {
     around
         .current
         .as_ref()
@@ -231,6 +278,17 @@ mod tests {
             root(None, None, None).unwrap_err().code,
             crate::exit::Code::Usage
         );
+    }
+
+    #[test]
+    fn a_watchdog_of_another_process_is_not_ours() {
+        let minute = Some(60_000_000);
+
+        assert_eq!(watchdog(minute, Some(7), 7), Some(Duration::from_secs(60)));
+        assert_eq!(watchdog(minute, None, 7), Some(Duration::from_secs(60)));
+        assert_eq!(watchdog(minute, Some(8), 7), None);
+        assert_eq!(watchdog(Some(0), None, 7), None);
+        assert_eq!(watchdog(None, None, 7), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `run`: reads and checks everything, takes the binding, and hands over to the daemon. Nothing is started before all of
 //! it was found good.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::Args;
 
@@ -51,6 +51,10 @@ pub struct Prepared {
     pub confine: PathBuf,
     /// Discord's address.
     pub api: ApiBase,
+    /// Where a supervisor listens.
+    pub notify_socket: Option<OsString>,
+    /// How often it wants a sign of life.
+    pub watchdog: Option<Duration>,
     /// The hold on the binding, given back when it is released or dropped.
     pub owner: Owned,
 }
@@ -93,6 +97,8 @@ impl Run {
             install,
             confine,
             api,
+            notify_socket: around.notify_socket.clone(),
+            watchdog: around.watchdog,
             owner,
         })
     }

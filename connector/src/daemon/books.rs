@@ -112,6 +112,11 @@ impl Books {
         Ok(self.spool.remove(message)?)
     }
 
+    /// Writes, syncs and removes a file beside the journals, as the watchdog's proof that lines can be written.
+    pub(super) fn probe(&self) -> Result<(), BookError> {
+        Ok(self.spool.probe()?)
+    }
+
     pub(super) fn record(&self, record: &TurnRecord) -> Result<(), BookError> {
         Ok(journal::write_once(&self.paths.turn(record.id), record)?)
     }

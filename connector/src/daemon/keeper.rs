@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     engine::{Engine, EngineEvent, EngineSpec, Failure, RunLimits, RunOutcome},
@@ -22,6 +22,8 @@ pub(super) enum Order {
     Start(Duration),
     /// Give it a prompt.
     Prompt(String),
+    /// Say that orders are taken, whatever the engine does.
+    Answer(oneshot::Sender<()>),
 }
 
 /// Runs until `orders` closes, then stops the engine.
@@ -47,6 +49,11 @@ pub(super) async fn keep(
                     start(&spec, &mut engine).await
                 }
                 Some(Order::Prompt(text)) => prompt(&mut engine, &text, limits),
+                Some(Order::Answer(answer)) => {
+                    // Whoever asked may have stopped waiting.
+                    let _ = answer.send(());
+                    continue;
+                }
             },
             event = next(&mut engine) => match event {
                 // The end of the engine follows; both are one event for the seat.

@@ -5,6 +5,9 @@ mod books;
 mod driver;
 mod keeper;
 mod porter;
+mod pulse;
+mod standing;
+mod supervisor;
 mod typing;
 
 use std::{sync::Arc, time::Duration};
@@ -14,11 +17,15 @@ use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
     sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender},
+    time::{Interval, interval},
 };
 
 use books::Books;
 use driver::Driver;
 use porter::Porter;
+use pulse::Pulse;
+use standing::{Gateway, Standing};
+use supervisor::Supervisor;
 
 use crate::{
     binding::Binding,
@@ -64,6 +71,13 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
     .map_err(Exit::invalid)?;
     let (books, past) = Books::open(paths, At::now()).map_err(Exit::failed)?;
 
+    // Before the fence, which would not let it be reached.
+    let supervisor = Supervisor::connect(prepared.notify_socket.as_deref(), prepared.watchdog)
+        .map_err(|error| {
+            Exit::failed(format_args!(
+                "The supervisor's NOTIFY_SOCKET cannot be reached: {error}."
+            ))
+        })?;
     let reach = confinement::reach(paths, sockets, install, confine.clone(), api.port(), &model);
     let broker_state = paths.data().join("broker");
     let secrets = [
@@ -108,7 +122,7 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
     };
     let ended = threads
         .map_err(Exit::failed)?
-        .block_on(serve(&prepared, books, past, spec));
+        .block_on(serve(&prepared, books, past, spec, supervisor));
     prepared
         .owner
         .release()
@@ -121,6 +135,7 @@ async fn serve(
     books: Books,
     past: crate::seat::Past,
     mut spec: EngineSpec,
+    mut supervisor: Supervisor,
 ) -> Result<(), Exit> {
     let Prepared {
         binding,
@@ -132,6 +147,7 @@ async fn serve(
     } = prepared;
     let (events, mut heard) = mpsc::unbounded_channel();
     stop_on_signals(events.clone()).map_err(Exit::failed)?;
+    supervisor.status("Greeting the broker.".into());
     let broker = match &binding.tools {
         None => None,
         Some(tools) => {
@@ -173,11 +189,21 @@ async fn serve(
         events: events.clone(),
         typing: None,
     };
-    let mut house = House { seat, driver };
+    let mut house = House {
+        seat,
+        driver,
+        supervisor,
+        pulse: Pulse::default(),
+        gateway: Gateway::Opening,
+    };
+    house
+        .supervisor
+        .status("Bringing begun answers to their end.".into());
 
     if let Some(ending) = house.settle(first, &mut heard).await? {
         return ended(ending);
     }
+    house.supervisor.status("Starting pi.".into());
     let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
@@ -197,9 +223,11 @@ async fn serve(
     };
     let (connection, dispatches) = gateway::spawn(config, Arc::clone(&rest));
     let porter = Porter::new(Arc::new(binding.clone()), rest, Brake::new(paths));
-    let door = tokio::spawn(receive(porter, pending, dispatches, events));
+    let (notes, mut noted) = mpsc::unbounded_channel();
+    let door = tokio::spawn(receive(porter, pending, dispatches, events, notes));
 
-    let ending = house.live(&mut heard).await;
+    let ending = house.live(&mut heard, &mut noted, &connection).await;
+    house.supervisor.stopping();
     door.abort();
     finish(house.driver, connection, keeper).await;
     ended(ending?)
@@ -270,6 +298,7 @@ async fn receive(
     pending: Vec<Inbox>,
     mut dispatches: Receiver<GatewayEvent>,
     events: UnboundedSender<Event>,
+    notes: UnboundedSender<Gateway>,
 ) {
     for line in pending {
         match porter.fetch(&line, At::now()).await {
@@ -287,14 +316,17 @@ async fn receive(
             },
             GatewayEvent::Ready { .. } => {
                 tracing::info!("the gateway is ready");
+                let _ = notes.send(Gateway::Up);
                 continue;
             }
             GatewayEvent::Resumed => {
                 tracing::info!("the gateway session goes on");
+                let _ = notes.send(Gateway::Up);
                 continue;
             }
             GatewayEvent::Down { reason } => {
                 tracing::warn!(%reason, "the gateway connection is down");
+                let _ = notes.send(Gateway::Down);
                 continue;
             }
             GatewayEvent::Malformed { reason } => {
@@ -312,10 +344,13 @@ async fn receive(
     }
 }
 
-/// The seat and the hands that do what it says.
+/// The seat, the hands that do what it says, and the supervisor that is told of both.
 struct House {
     seat: Seat,
     driver: Driver,
+    supervisor: Supervisor,
+    pulse: Pulse,
+    gateway: Gateway,
 }
 
 impl House {
@@ -343,18 +378,76 @@ impl House {
         Ok(ending)
     }
 
-    async fn live(&mut self, heard: &mut UnboundedReceiver<Event>) -> Result<Ending, Exit> {
-        while let Some(event) = heard.recv().await {
-            if let Some(ending) = self.step(event).await? {
-                return Ok(ending);
+    async fn live(
+        &mut self,
+        heard: &mut UnboundedReceiver<Event>,
+        noted: &mut UnboundedReceiver<Gateway>,
+        connection: &GatewayHandle,
+    ) -> Result<Ending, Exit> {
+        let mut signs = self.supervisor.sign_of_life_every().map(interval);
+        loop {
+            self.supervisor.status(self.standing().to_string());
+            tokio::select! {
+                event = heard.recv() => {
+                    let Some(event) = event else { return Ok(Ending::Asked) };
+                    if let Some(ending) = self.step(event).await? {
+                        return Ok(ending);
+                    }
+                    if self.seat.is_ending() {
+                        self.supervisor.stopping();
+                    }
+                }
+                Some(gateway) = noted.recv() => {
+                    self.gateway = gateway;
+                    if gateway == Gateway::Up {
+                        // pi was verified before the gateway was opened: now all is there.
+                        self.supervisor.ready();
+                    }
+                }
+                () = due(&mut signs) => self.sign_of_life(connection),
             }
         }
-        Ok(Ending::Asked)
+    }
+
+    fn sign_of_life(&mut self, connection: &GatewayHandle) {
+        let Some(keeper) = &self.driver.engine else {
+            return;
+        };
+        let written = tokio::task::block_in_place(|| self.driver.books.probe());
+        if let Err(error) = &written {
+            tracing::warn!(%error, "a file beside the journals could not be written");
+        }
+        match self
+            .pulse
+            .look(connection.health(), keeper, written.is_ok())
+        {
+            Ok(()) => self.supervisor.alive(),
+            Err(silence) => tracing::warn!(%silence, "no sign of life is given"),
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            gateway: self.gateway,
+            ending: self.seat.is_ending(),
+            turn: self.seat.turn(),
+            held: self.seat.held(),
+            today: self.seat.admitted_today(),
+            ceiling: self.seat.limits().turns_per_day,
+        }
     }
 
     async fn step(&mut self, event: Event) -> Result<Option<Ending>, Exit> {
         let actions = self.seat.handle(event, At::now());
         self.driver.perform(actions).await.map_err(Exit::failed)
+    }
+}
+
+/// The next beat of a clock; of none, never.
+async fn due(signs: &mut Option<Interval>) {
+    match signs {
+        Some(signs) => drop(signs.tick().await),
+        None => std::future::pending().await,
     }
 }
 

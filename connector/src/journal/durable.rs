@@ -39,6 +39,20 @@ pub(crate) fn write_over(path: &Path, bytes: &[u8]) -> Result<(), JournalError> 
     write_whole(path, bytes, RenameFlags::empty())
 }
 
+/// Writes, syncs and removes a file that means nothing.
+pub(crate) fn probe(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .open(path)?;
+    file.write_all(b"probe")?;
+    file.sync_all()?;
+    std::fs::remove_file(path)
+}
+
 /// Makes the entries of the folder that holds `path` durable.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()

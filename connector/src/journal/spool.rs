@@ -93,6 +93,16 @@ impl<T: Serialize + DeserializeOwned> Spool<T> {
         Ok(())
     }
 
+    /// Writes, syncs and removes a file in the folder: whether the disk takes anything right now.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn probe(&self) -> Result<(), JournalError> {
+        // A name that the next start removes, should this be cut off in the middle.
+        let path = durable::part_of(&self.folder.join("probe"));
+        durable::probe(&path).map_err(|source| JournalError::NotWritten { path, source })
+    }
+
     /// The kept answer to `message`; nothing when there is none.
     ///
     /// # Errors
@@ -188,6 +198,17 @@ mod tests {
         spool.remove(id(7)).unwrap();
         spool.remove(id(7)).unwrap();
         assert_eq!(spool.load(id(7)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_probe_leaves_nothing_and_fails_where_nothing_can_be_kept() {
+        let (folder, spool) = spool();
+
+        spool.probe().unwrap();
+
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        fs::remove_dir(folder.path()).unwrap();
+        assert!(spool.probe().is_err());
     }
 
     #[test]

@@ -153,9 +153,24 @@ impl Seat {
         &self.unsettled
     }
 
-    /// A turn is open.
-    pub fn in_turn(&self) -> bool {
-        self.turn.is_some()
+    /// The message of the turn in hand.
+    pub fn turn(&self) -> Option<Snowflake> {
+        self.turn.as_ref().map(|turn| turn.arrival.message)
+    }
+
+    /// Turns admitted on the day of the last one, or of the start.
+    pub fn admitted_today(&self) -> u32 {
+        self.today.admitted
+    }
+
+    /// The limits that hold for the next admission.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The process ends as soon as nothing is in hand.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     /// Messages that wait for their turn.

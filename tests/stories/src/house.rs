@@ -193,6 +193,12 @@ impl House {
         private_file(&self.path("data/discord/sage.json"), &text);
     }
 
+    /// The folder with pi and the extension.
+    #[must_use]
+    pub fn install(&self) -> &Path {
+        &self.install
+    }
+
     /// A path of the house.
     #[must_use]
     pub fn path(&self, below: &str) -> PathBuf {

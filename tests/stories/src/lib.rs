@@ -5,6 +5,8 @@
 
 mod house;
 mod program;
+mod units;
 
 pub use house::{BINDING, House, Layout, PATIENCE, SECRET_TEXT, start_stand_ins};
-pub use program::{Program, Programs};
+pub use program::{Notify, Program, Programs};
+pub use units::UserManager;

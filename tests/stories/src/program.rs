@@ -166,13 +166,18 @@ fn listen(
 
 /// The socket a service tells that it is ready.
 #[derive(Debug)]
-pub(crate) struct Notify {
+pub struct Notify {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
 impl Notify {
-    pub(crate) fn bind(path: PathBuf) -> Self {
+    /// Listens at `path`.
+    ///
+    /// # Panics
+    /// When no socket can be bound there.
+    #[must_use]
+    pub fn bind(path: PathBuf) -> Self {
         let _ = std::fs::remove_file(&path);
         Self {
             socket: UnixDatagram::bind(&path).expect("a socket can be bound in the house"),
@@ -180,21 +185,36 @@ impl Notify {
         }
     }
 
-    pub(crate) fn path(&self) -> &str {
+    /// What goes into `NOTIFY_SOCKET`.
+    ///
+    /// # Panics
+    /// When the path is no text.
+    #[must_use]
+    pub fn path(&self) -> &str {
         self.path.to_str().expect("the house has a plain path")
     }
 
-    /// Waits for `READY=1`. False when that takes too long.
-    pub(crate) async fn ready(&self, patience: Duration) -> bool {
+    /// The next thing the service tells. Nothing when that takes too long.
+    pub async fn hear(&self, patience: Duration) -> Option<String> {
         let mut buffer = [0; 1024];
-        let waiting = async {
-            loop {
-                let length = self.socket.recv(&mut buffer).await.unwrap_or(0);
-                if String::from_utf8_lossy(&buffer[..length]).contains("READY=1") {
-                    return;
-                }
+        let length = timeout(patience, self.socket.recv(&mut buffer))
+            .await
+            .ok()?
+            .ok()?;
+        Some(
+            String::from_utf8_lossy(&buffer[..length])
+                .trim_end()
+                .to_owned(),
+        )
+    }
+
+    /// Waits for `READY=1`. False when that takes too long.
+    pub async fn ready(&self, patience: Duration) -> bool {
+        while let Some(told) = self.hear(patience).await {
+            if told == "READY=1" {
+                return true;
             }
-        };
-        timeout(patience, waiting).await.is_ok()
+        }
+        false
     }
 }
