@@ -47,7 +47,12 @@ impl Porter {
         self.threads.observe(&event);
         match event {
             discord::Event::MessageCreate(message) => {
-                Some(self.judge(&message, false, At::now()).await)
+                let received = At::now();
+                let judged = self.judge(&message, false, received).await;
+                if matches!(judged, seat::Message::Passed { .. }) {
+                    tracing::info!(message = %message.id, "a message passed the gate");
+                }
+                Some(judged)
             }
             discord::Event::Thread(discord::gateway::ThreadChange::Upsert(thread)) => {
                 self.remember(&thread);

@@ -30,7 +30,9 @@ pub(super) const NAME: &str = "house";
 const TURNS: usize = 40;
 /// How long everything is left alone before its memory is read.
 const REST: Duration = Duration::from_secs(3);
-/// The connector's word in its log for a command that has gone to pi.
+/// The connector's word in its log for a message it takes, before anything is done about it.
+const RECEIVED: &str = "a message passed the gate";
+/// Its word for a command that has gone to pi.
 const WRITTEN: &str = "a line was written to pi";
 
 pub(super) fn rows(ground: &Ground) -> Result<Vec<Row>, Unmeasured> {
@@ -78,7 +80,6 @@ async fn prompt_row(house: &House, discord: &Discord) -> Result<Row, Unmeasured>
     let (mut ours, mut bare) = (Samples::default(), Samples::default());
     let mut journals = BareJournals::open(&house.path("data"))?;
     for turn in 0..TURNS {
-        let said_at = Timestamp::now();
         let message = discord.say("ideas", "Jason", "a question").await;
         house.wait_for_record(message).await;
         // The turn ends here; the bare syncs come between two of them.
@@ -87,9 +88,7 @@ async fn prompt_row(house: &House, discord: &Discord) -> Result<Row, Unmeasured>
             last_line(house, "admissions.jsonl")?,
         ];
         bare.time(|| journals.append(&lines))?;
-        let took = prompted_at(house, said_at)?
-            .duration_since(said_at)
-            .unsigned_abs();
+        let took = to_the_prompt(house)?;
         if turn > 0 {
             ours.add(took);
         }
@@ -105,14 +104,21 @@ async fn prompt_row(house: &House, discord: &Discord) -> Result<Row, Unmeasured>
     ))
 }
 
-/// When the first command after `said_at` went to pi, by the connector's own log: the record rounds to milliseconds.
-fn prompted_at(house: &House, said_at: Timestamp) -> Result<Timestamp, Unmeasured> {
+/// From the last message to the first command to pi after it, by the connector's own log: the record rounds to milliseconds.
+fn to_the_prompt(house: &House) -> Result<Duration, Unmeasured> {
     let said = house.connector_said();
-    let written = said.lines().filter(|line| line.contains(WRITTEN));
-    let mut moments = written.filter_map(|line| line.split_whitespace().next()?.parse().ok());
-    moments
-        .find(|moment: &Timestamp| *moment > said_at)
-        .ok_or_else(|| Unmeasured::new("the connector's log does not say when it prompted"))
+    let last = said.rfind(RECEIVED).and_then(|at| said[..at].rfind('\n'));
+    let turn = &said[last.map_or(0, |end_of_line| end_of_line + 1)..];
+    let moment = |what: &str| -> Option<Timestamp> {
+        let line = turn.lines().find(|line| line.contains(what))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    match (moment(RECEIVED), moment(WRITTEN)) {
+        (Some(received), Some(written)) => Ok(written.duration_since(received).unsigned_abs()),
+        _ => Err(Unmeasured::new(
+            "the connector's log does not say when it received and prompted",
+        )),
+    }
 }
 
 fn last_line(house: &House, journal: &str) -> Result<String, Unmeasured> {
