@@ -3,8 +3,6 @@
 NPM     ?= npm
 NPM_CI   = $(NPM) ci --no-audit --no-fund --ignore-scripts --loglevel=error
 ENGINE   = connector/pi/node_modules/.installed connector/extension/node_modules/.installed
-# One of the two is installed, by the machine's architecture.
-NODE     = $(firstword $(wildcard $(CURDIR)/connector/pi/node_modules/node-linux-*/bin/node))
 
 .PHONY: build engine demo test test-rust test-extension lint bench
 
@@ -37,7 +35,7 @@ test-rust: engine
 	cargo test --workspace --no-fail-fast
 
 test-extension: engine
-	cd connector/extension && $(NODE) --test
+	cd connector/extension && ../pi/node_modules/node-linux-*/bin/node --test
 
 ## bench: ratios against named rivals, interleaved in one run; writes target/bench/report.json
 bench: engine
