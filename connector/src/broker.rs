@@ -46,7 +46,9 @@ pub struct Asker {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokerError {
     /// Nothing answers on the control socket.
-    #[error("no broker answers on {0}; start it with `mosaic-broker run <binding>`")]
+    #[error(
+        "No broker answers on {0}. Start the broker of this binding first, with `mosaic-broker run`."
+    )]
     Absent(String),
     /// The broker refused the call: a second session, a turn out of order.
     #[error("the broker refused {call}: {code:?}")]

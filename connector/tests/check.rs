@@ -41,6 +41,12 @@ impl Root {
         private(&token_file, &discord.token());
         fs::create_dir(folder.path().join("repo")).unwrap();
         fs::write(folder.path().join("repo/seat.md"), "You are Sage.\n").unwrap();
+        let agent = folder.path().join("data/discord/sage/pi");
+        fs::create_dir_all(&agent).unwrap();
+        private(
+            &agent.join("auth.json"),
+            r#"{"anthropic": {"type": "api_key", "key": "a key"}}"#,
+        );
         let binding = json!({
             "bindingVersion": 1,
             "name": "sage",
@@ -166,9 +172,11 @@ async fn a_sound_binding_passes_and_nothing_is_sent_or_written() {
             .all(|request| request.method == "GET")
     );
     assert!(root.discord.messages("ideas").is_empty());
-    assert!(
-        !root.path("data/discord/sage").exists(),
-        "a check makes no folder"
+    let made = |folder: &str| fs::read_dir(root.path(folder)).unwrap().count();
+    assert_eq!(
+        (made("data/discord/sage"), made("data/discord/sage/pi")),
+        (1, 1),
+        "only the operator's own key is there"
     );
     assert!(!checked.said.contains(&root.discord.token()));
 }
@@ -304,6 +312,24 @@ async fn a_missing_context_file_and_a_missing_broker_are_named() {
     );
     assert!(checked.failed("context files").contains("gone.md"));
     assert!(checked.failed("broker").contains("mosaic-broker"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_provider_has_no_key_and_the_row_names_file_and_field() {
+    let mut root = Root::new(acme()).await;
+    root.binding["engine"]["provider"] = json!("antropic");
+
+    let checked = root.check().await;
+
+    assert_eq!((checked.code, checked.not_ok()), (2, vec!["model"]));
+    let detail = checked.failed("model");
+    for word in [
+        "pi/auth.json",
+        "it has one for anthropic",
+        "engine.provider",
+    ] {
+        assert!(detail.contains(word), "{detail}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

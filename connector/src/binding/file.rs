@@ -70,7 +70,7 @@ pub(super) fn parse(bytes: &[u8], expected: &str) -> Result<Binding, Fault> {
     let file = Place::whole_file(&file).keys(&FIELDS)?;
 
     file.required("bindingVersion", "1")?
-        .number(1..=1, "(the only version there is)")?;
+        .number(1..=1, "the only version there is")?;
     let name = name(&file.required("name", "the name of the file")?, expected)?;
     let seat = file.required("seat", LINE)?.text(LINE, line)?;
     let guild = id(&file.required("guildId", ID)?)?;
@@ -220,7 +220,7 @@ fn sandbox(place: &Place<'_>) -> Result<RequiredAbi, Misfit> {
     let keys = place.keys(&["landlockAbi"])?;
     let accepted = "4 to 6, a Landlock ABI";
     let place = keys.required("landlockAbi", accepted)?;
-    let abi = place.number(4..=6, ", a Landlock ABI")?;
+    let abi = place.number(4..=6, "a Landlock ABI")?;
     let abi = u32::try_from(abi).map_err(|_| place.refuse(accepted))?;
     RequiredAbi::at_least(abi).map_err(|_| place.refuse(accepted))
 }

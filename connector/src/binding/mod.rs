@@ -162,7 +162,7 @@ pub enum BindingError {
         misfit: Misfit,
     },
     /// A context file is not acceptable.
-    #[error("context.files[{index}] ({name}) {problem}. (Looked for in {}.)", repo.display())]
+    #[error("context.files[{index}] ({name}) {problem}. Looked for in {} (the current folder, or --repo).", repo.display())]
     Context {
         /// Position in the list.
         index: usize,

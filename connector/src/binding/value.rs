@@ -136,7 +136,14 @@ impl<'a> Place<'a> {
     pub(super) fn number(&self, range: RangeInclusive<u64>, unit: &str) -> Result<u64, Misfit> {
         match self.value {
             Value::Whole(number) if range.contains(number) => Ok(*number),
-            _ => Err(self.refuse(format_args!("{} to {} {unit}", range.start(), range.end()))),
+            _ if range.start() == range.end() => {
+                Err(self.refuse(format_args!("{}, {unit}", range.start())))
+            }
+            _ => Err(self.refuse(format_args!(
+                "a number from {} to {}, {unit}",
+                range.start(),
+                range.end()
+            ))),
         }
     }
 }
@@ -176,7 +183,7 @@ fn class(value: &Value) -> String {
         Value::Whole(number) => format!("the number {number}"),
         Value::OtherNumber => "a negative or broken number".to_owned(),
         Value::Text(text) if text.is_empty() => "an empty string".to_owned(),
-        Value::Text(_) => "some other string".to_owned(),
+        Value::Text(_) => "a string that does not fit".to_owned(),
         Value::List(items) if items.is_empty() => "an empty list".to_owned(),
         Value::List(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
@@ -274,7 +281,7 @@ mod tests {
 
         assert_eq!(
             misfit.to_string(),
-            "users[0].id is some other string; accepted is an id."
+            "users[0].id is a string that does not fit; accepted is an id."
         );
     }
 

@@ -233,10 +233,11 @@ pub(super) fn api(around: &Surroundings) -> Result<ApiBase, Exit> {
 /// The path from the root of the file system on: what is written into rules and records must not depend on a folder
 /// that may change.
 pub(super) fn absolute(path: &Path, around: &Surroundings) -> PathBuf {
-    around
-        .current
-        .as_ref()
-        .map_or_else(|| path.to_owned(), |current| current.join(path))
+    around.current.as_ref().map_or_else(
+        || path.to_owned(),
+        // By components, since a `.` in the middle reads badly in messages.
+        |current| current.join(path).components().collect(),
+    )
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use crate::{
     commands::Prepared,
     confinement,
     discord::{GatewayConfig, GatewayEvent, GatewayHandle, Rest, gateway, rest::Timing},
-    engine::{Engine, EngineFolders, EngineSpec, ModelChoice, model_endpoint},
+    engine::{Engine, EngineError, EngineFolders, EngineSpec, ModelChoice, model_endpoint},
     exit::Exit,
     journal::{At, Digest, Sandbox, lines::Inbox},
     owner::Brake,
@@ -62,13 +62,13 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
 
     paths.create_folders().map_err(Exit::invalid)?;
     let folders = EngineFolders::below(&paths.data(), paths.sessions());
-    folders.create().map_err(Exit::failed)?;
+    folders.create().map_err(|error| no_engine(&error))?;
     let model = model_endpoint(
         &folders.agent,
         &binding.engine.provider,
         &binding.engine.model,
     )
-    .map_err(Exit::invalid)?;
+    .map_err(|error| no_engine(&error))?;
     let (books, past) = Books::open(paths, At::now()).map_err(Exit::failed)?;
 
     // Before the fence, which would not let it be reached.
@@ -204,7 +204,9 @@ async fn serve(
         return ended(ending);
     }
     house.supervisor.status("Starting pi.".into());
-    let engine = Engine::start(spec.clone()).await.map_err(Exit::failed)?;
+    let engine = Engine::start(spec.clone())
+        .await
+        .map_err(|error| no_engine(&error))?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
     let keeper = tokio::spawn(keeper::keep(
@@ -231,6 +233,16 @@ async fn serve(
     door.abort();
     finish(house.driver, connection, keeper).await;
     ended(ending?)
+}
+
+/// Without an engine nothing is served. Trying again helps only where nothing is to be corrected.
+fn no_engine(error: &EngineError) -> Exit {
+    let sentence = format!("The engine: {error}.");
+    if error.is_to_be_corrected() {
+        Exit::invalid(sentence)
+    } else {
+        Exit::failed(sentence)
+    }
 }
 
 /// The broker must have read the same `tools` value: otherwise the model would be told of other rules than hold.

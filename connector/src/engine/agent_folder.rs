@@ -193,7 +193,7 @@ fn private_folder(path: &Path) -> Result<(), EngineError> {
 }
 
 /// Checks a file of the operator's, if it is there.
-fn private_file(path: &Path) -> Result<(), EngineError> {
+pub(super) fn private_file(path: &Path) -> Result<(), EngineError> {
     let seen = match path.symlink_metadata() {
         Ok(seen) => seen,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -15,12 +15,23 @@ pub enum EngineError {
         /// The system's word, where there is one.
         source: Option<io::Error>,
     },
-    /// The operator's `models.json` cannot be used.
+    /// The operator's `models.json` or `auth.json` cannot be used.
     #[error("{path}: {why}", path = .path.display())]
     Models {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        why: String,
+    },
+    /// There is no key for the provider that the engine could use.
+    #[error(
+        "{path}: {why}. Put one in as README.md says under \"Set-up on a host\", or correct engine.provider",
+        path = .path.display()
+    )]
+    NoCredential {
+        /// The operator's `auth.json`.
+        path: PathBuf,
+        /// What is missing.
         why: String,
     },
     /// The launcher or pi could not be started.
@@ -71,8 +82,8 @@ pub enum EngineError {
     },
     /// pi does not know the model or has no credential for its provider.
     #[error(
-        "pi does not offer model {0}: its provider has no credential, or does not list it. Log in with \
-        `mosaic-discord login`, or correct engine.provider and engine.model in the binding"
+        "pi does not offer model {0}: its provider has no key in the seat's auth.json, or does not know \
+        this model. `mosaic-discord check` tells which. Correct auth.json, or engine in the binding"
     )]
     ModelNotOffered(String),
     /// pi thinks at another level than bound.
@@ -91,6 +102,22 @@ pub enum EngineError {
     /// pi answered a question at start with an error.
     #[error("pi refused to answer `{0}` at its start")]
     Unanswered(&'static str),
+}
+
+impl EngineError {
+    /// Whether the operator has to correct a file first, so that trying again cannot help.
+    #[must_use]
+    pub fn is_to_be_corrected(&self) -> bool {
+        matches!(
+            self,
+            Self::Folder { source: None, .. }
+                | Self::Models { .. }
+                | Self::NoCredential { .. }
+                | Self::ModelNotOffered(_)
+                | Self::ModelDiffers { .. }
+                | Self::ThinkingDiffers { .. }
+        )
+    }
 }
 
 /// Why a running pi cannot be trusted any more. It is killed and has to be started again.

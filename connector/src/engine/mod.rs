@@ -7,6 +7,7 @@
 
 mod agent_folder;
 mod child;
+mod credential;
 mod error;
 mod install;
 mod launch;
@@ -18,6 +19,7 @@ mod verify;
 
 pub use self::{
     agent_folder::{EngineFolders, ModelEndpoint, model_endpoint},
+    credential::credential,
     error::{Broken, EngineError, PromptError},
     install::{Install, InstallError, Version},
     launch::{EngineSpec, ModelChoice},

@@ -44,6 +44,7 @@ pub(super) fn check(ground: &Ground, around: &Surroundings) -> Result<((), Strin
         return Ok(((), "its own check passed".to_owned()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim_start_matches("mosaic-broker: ");
     let said: Vec<&str> = said.split_whitespace().collect();
     let sentence = format!(
         "{} To see all of it: mosaic-broker check {}",

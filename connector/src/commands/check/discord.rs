@@ -174,7 +174,12 @@ fn names(bits: u64) -> String {
 fn asked(what: &str, error: &RestError) -> Exit {
     Exit {
         code: code_of(error),
-        sentence: format!("Discord was asked for {what}: {error}."),
+        sentence: match error {
+            RestError::NotSent(_) => format!(
+                "{error} (asked for {what}). Look at the network and the firewall of this host: discord.com, TCP port 443."
+            ),
+            error => format!("Discord was asked for {what}: {error}."),
+        },
     }
 }
 

@@ -14,7 +14,7 @@ use super::place::{Setup, api};
 use super::{Surroundings, say};
 use crate::binding::{Binding, read_context, read_token};
 use crate::discord::{ApiBase, Token};
-use crate::engine::model_endpoint;
+use crate::engine::{credential, model_endpoint};
 use crate::exit::{Code, Exit};
 use crate::owner::{Brake, Lock, Standing};
 use crate::paths::{Paths, RuntimeDir};
@@ -103,8 +103,8 @@ impl Check {
         Ok((
             (),
             format!(
-                "{} files, {bytes} bytes, in {}",
-                texts.len(),
+                "{}, {bytes} bytes, in {}",
+                count(texts.len(), "file"),
                 repo.display()
             ),
         ))
@@ -126,13 +126,17 @@ fn described(binding: Binding) -> (Binding, String) {
         "without tools"
     };
     let detail = format!(
-        "{} for {}: {} channels, {} users, {tools}",
+        "{} for {}: {}, {}, {tools}",
         binding.seat,
         binding.guild_name,
-        binding.channels.len(),
-        binding.users.len()
+        count(binding.channels.len(), "channel"),
+        count(binding.users.len(), "user")
     );
     (binding, detail)
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn placed(runtime: RuntimeDir) -> (RuntimeDir, String) {
@@ -146,15 +150,17 @@ fn token(ground: &Ground) -> Result<(Token, String), Exit> {
     Ok((token, "private, and of the bound bot".to_owned()))
 }
 
-/// Where the model answers; whether the provider takes the credential is found out by the first start.
+/// Where the model answers, and that there is a key; whether the provider takes it is found out by the first turn.
 fn model(ground: &Ground) -> Result<((), String), Exit> {
     let engine = &ground.binding.engine;
-    let endpoint = model_endpoint(&ground.paths.agent(), &engine.provider, &engine.model)
+    let agent = ground.paths.agent();
+    let endpoint = model_endpoint(&agent, &engine.provider, &engine.model)
+        .and_then(|endpoint| credential(&agent, &engine.provider).map(|()| endpoint))
         .map_err(|error| Exit::invalid(format_args!("{error}.")))?;
     Ok((
         (),
         format!(
-            "{} of {}, on port {}",
+            "{} of {}, on port {}, with a key",
             engine.model, engine.provider, endpoint.port
         ),
     ))
