@@ -125,19 +125,20 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 7] {
-        let figure = |value: Option<f64>, side: usize| match (value, self.spread) {
-            (Some(value), Some(spread)) => {
-                let [low, high] = spread[side];
-                format!(
-                    "{} {} ({}–{})",
-                    plain(value),
-                    self.unit,
-                    plain(low),
-                    plain(high)
-                )
-            }
-            (Some(value), None) => format!("{} {}", plain(value), self.unit),
-            (None, _) => String::new(),
+        let figure = |value: Option<f64>, side: usize| {
+            let Some(value) = value else {
+                return String::new();
+            };
+            let (unit, scale) = if self.unit == "µs" && value >= 10_000.0 {
+                ("ms", 1000.0)
+            } else {
+                (self.unit, 1.0)
+            };
+            let spread = self
+                .spread
+                .map(|sides| sides[side].map(|end| plain(end / scale)));
+            let spread = spread.map_or_else(String::new, |[low, high]| format!(" ({low}–{high})"));
+            format!("{} {unit}{spread}", plain(value / scale))
         };
         let verdict = match (&self.not_measured, self.met) {
             (Some(why), _) => format!("not measured: {why}"),

@@ -24,6 +24,8 @@ pub(super) const NAME: &str = "files";
 const ROUNDS: usize = 20;
 /// Calls of one contestant in a round.
 const CALLS: usize = 15;
+/// Small reads of one contestant in a round: as short as they are, the first few after a pause say little.
+const SMALL_CALLS: usize = 50;
 /// Names that are written in turn, as a seat edits the same few notes.
 const WRITTEN: usize = 4;
 
@@ -70,12 +72,12 @@ async fn native(
     let text = "Plain words in a note.\n".repeat(SMALL_BYTES / 23 + 1)[..SMALL_BYTES].to_owned();
 
     for round in 0..ROUNDS {
-        for (path, bytes, three) in [
-            ("small.md", SMALL_BYTES, &mut small),
-            ("large.md", LARGE_BYTES, &mut large),
+        for (path, bytes, calls, three) in [
+            ("small.md", SMALL_BYTES, SMALL_CALLS, &mut small),
+            ("large.md", LARGE_BYTES, CALLS, &mut large),
         ] {
-            caller.session.make_room(CALLS).await?;
-            for _ in 0..CALLS {
+            caller.session.make_room(calls).await?;
+            for _ in 0..calls {
                 expect_length(
                     "ours",
                     bytes,
@@ -84,7 +86,7 @@ async fn native(
             }
             let call = FileServer::read(&ground.path("docs").join(path));
             for (server, samples) in servers.iter_mut().zip(&mut three[1..]) {
-                for _ in 0..CALLS {
+                for _ in 0..calls {
                     expect_length("a rival", bytes, &samples.time(|| server.call(&call))?)?;
                 }
             }
@@ -178,17 +180,20 @@ async fn from_node(
     let mut node = NodeCaller::start(ground, &broker.tools_socket(), &[&rivals[0], &rivals[1]])?;
     let (mut small, mut large) = (Three::default(), Three::default());
     for round in 0..ROUNDS {
-        for (path, three) in [("small.md", &mut small), ("large.md", &mut large)] {
-            session.make_room(CALLS).await?;
+        for (path, calls, three) in [
+            ("small.md", SMALL_CALLS, &mut small),
+            ("large.md", CALLS, &mut large),
+        ] {
+            session.make_room(calls).await?;
             node.ours(
                 "read_file",
                 &json!({ "root": "docs", "path": path }),
-                CALLS,
+                calls,
                 &mut three[0],
             )?;
             let call = FileServer::read(&ground.path("docs").join(path));
-            node.rival(0, &call, CALLS, &mut three[1])?;
-            node.rival(1, &call, CALLS, &mut three[2])?;
+            node.rival(0, &call, calls, &mut three[1])?;
+            node.rival(1, &call, calls, &mut three[2])?;
         }
         if round < 2 {
             // Node compiles what runs often; this is over by now.
