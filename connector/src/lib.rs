@@ -14,6 +14,7 @@ pub mod discord;
 pub mod engine;
 pub mod exit;
 pub mod fixed;
+pub mod history;
 pub mod journal;
 pub mod logs;
 pub mod owner;

@@ -2,12 +2,16 @@
 //! with its arguments and its `run`.
 
 mod check;
+mod message;
 mod place;
 mod recover;
 mod run;
 mod service;
 mod stop;
+mod turns;
 mod unlock;
+mod usage;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -42,6 +46,9 @@ enum Command {
     Stop(stop::Stop),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
+    Turns(turns::Turns),
+    Why(why::Why),
+    Usage(usage::Usage),
     Service(service::Service),
 }
 
@@ -57,6 +64,9 @@ impl Cli {
             Command::Stop(stop) => stop.run(around),
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),
+            Command::Turns(turns) => turns.run(around),
+            Command::Why(why) => why.run(around),
+            Command::Usage(usage) => usage.run(around),
             Command::Service(service) => service.run(around),
         }
     }
@@ -66,6 +76,14 @@ impl Cli {
 fn say(sentence: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{}", crate::exit::wrap(sentence, 80));
+}
+
+/// Prints data on stdout. That nobody reads it (any more) is no failure, but ends what would go on printing.
+fn print(text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 #[cfg(test)]
@@ -80,10 +98,10 @@ mod tests {
     }
 
     /// The help of a command and of all below it.
-    fn print(command: &mut clap::Command, pages: &mut Vec<String>) {
+    fn pages_of(command: &mut clap::Command, pages: &mut Vec<String>) {
         pages.push(command.render_long_help().to_string());
         for below in command.get_subcommands_mut() {
-            print(below, pages);
+            pages_of(below, pages);
         }
     }
 
@@ -92,7 +110,7 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         let mut pages = Vec::new();
-        print(&mut cli, &mut pages);
+        pages_of(&mut cli, &mut pages);
 
         insta::assert_snapshot!(pages.join("\n================\n\n"));
         for line in pages.iter().flat_map(|page| page.lines()) {

@@ -197,15 +197,13 @@ pub struct Sandbox {
     pub attempts: u32,
 }
 
+/// A record in which nothing is left out but what a reply makes absent, for the tests of whoever reads records.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_reads_back_as_written() {
+impl TurnRecord {
+    pub(crate) fn example() -> Self {
         let at: At = "2026-11-30T23:48:27.123Z".parse().unwrap();
         let id = |number| Snowflake::new(number).unwrap();
-        let record = TurnRecord {
+        Self {
             record_version: RECORD_VERSION,
             id: id(1),
             channel: id(2),
@@ -253,7 +251,17 @@ mod tests {
                 attempts: 12,
             },
             policy_digest: None,
-        };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_as_written() {
+        let record = TurnRecord::example();
 
         let text = serde_json::to_string_pretty(&record).unwrap();
 

@@ -298,6 +298,19 @@ impl House {
             .await
     }
 
+    /// A command of the connector that reads what is on record, run to its end: exit code and everything it said. The binding
+    /// stands between the words of the command and the rest.
+    pub async fn record_says(&self, command: &str, own: &[&str]) -> (Option<i32>, String) {
+        let mut line: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        line.push(BINDING.into());
+        line.extend(own.iter().map(ToString::to_string));
+        line.extend([
+            "--data-root".into(),
+            self.path("data").display().to_string(),
+        ]);
+        self.finish("mosaic-discord", &line).await
+    }
+
     async fn finish(&self, program: &str, line: &[String]) -> (Option<i32>, String) {
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         let home = self.path("home").display().to_string();
