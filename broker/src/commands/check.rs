@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     let runtime = place.runtime(&args.runtime, around)?;
 
     let policy = place.policy()?;
-    out::line(format!(
+    out::text(format!(
         "binding: {} is valid, policy {}",
         place.config.display(),
         policy.policy_digest()
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
         } else {
             "read"
         };
-        out::line(format!("root: {} can be opened, {how}", root.name));
+        out::text(format!("root: {} can be opened, {how}", root.name));
     }
     listener::check_length(&runtime)?;
     look("sockets", &runtime)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
     profiles::broker(&confined::reach(reach.policy(), fenced))
         .prepare(required)
         .map_err(|error| Stop::new(Code::Invalid, error))?;
-    out::line(format!(
+    out::text(format!(
         "kernel: offers what is required, Landlock ABI {}; `selftest` tries it",
         required.get()
     ));
@@ -64,21 +64,21 @@ pub(crate) fn run(args: &Args, around: &Surroundings) -> Result<(), Stop> {
 
 fn look(what: &str, path: &std::path::Path) -> Result<Option<Folder>, Stop> {
     if !path.exists() {
-        out::line(format!("{what}: {} will be created", path.display()));
+        out::text(format!("{what}: {} will be created", path.display()));
         return Ok(None);
     }
     let folder = Folder::open(path)?;
-    out::line(format!("{what}: {} is ours alone", path.display()));
+    out::text(format!("{what}: {} is ours alone", path.display()));
     Ok(Some(folder))
 }
 
 fn check_ledger(state: &Folder) -> Result<(), Stop> {
     if !state.has(LEDGER)? {
-        out::line("ledger: will be created");
+        out::text("ledger: will be created");
         return Ok(());
     }
     let ledger = verify(state, |_| {})?;
-    out::line(format!(
+    out::text(format!(
         "ledger: {} lines, head {}",
         ledger.chain.seq, ledger.chain.head
     ));

@@ -25,14 +25,14 @@ pub(crate) use stop::{Code, Stop};
 /// The broker reads the `tools` key of a binding, confines itself to exactly that, proves it, and then serves the
 /// binding's connector on two local sockets. Every call is judged, written to a ledger, and only then done.
 #[derive(Debug, Parser)]
-#[command(name = "mosaic-broker", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "mosaic-broker", version, max_term_width = 80, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 ok, 1 failed, 2 invalid binding or data, 3 held by another broker, 4 usage.";
+    "Exit codes: 0 ok, 1 failed, 2 invalid binding or data, 3 held by another broker,\n4 usage.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -69,7 +69,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => Code::Ok.into(),
         Err(stop) => {
-            eprintln!("mosaic-broker: {stop}");
+            eprintln!("{}", out::wrap(&format!("mosaic-broker: {stop}"), 0));
             stop.code().into()
         }
     }
@@ -103,6 +103,9 @@ mod tests {
             help.push_str(&format!("\n────────\n\n{}", page.render_long_help()));
         }
         insta::assert_snapshot!("help", help);
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 
     #[test]

@@ -40,28 +40,23 @@ impl Surroundings {
 /// Which binding, and where.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
-    /// Name of the binding.
+    /// Name of the binding
     binding: String,
 
-    /// Folder that holds all data.
-    ///
-    /// Without it: $MOSAIC_DATA_ROOT, else ~/.mosaic.
+    /// Data root [default: $MOSAIC_DATA_ROOT, else ~/.mosaic]
     #[arg(long, value_name = "DIR")]
     data_root: Option<PathBuf>,
 
-    /// The binding's file.
-    ///
-    /// Without it: discord/<binding>.json in the data root.
-    #[arg(long, value_name = "PATH")]
+    /// Binding file [default: <data root>/discord/<binding>.json]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 /// Where the sockets go.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeArgs {
-    /// Folder for the two sockets.
-    ///
-    /// Without it: $XDG_RUNTIME_DIR/mosaic-discord/<binding>, else discord/<binding>/run in the data root.
+    /// Folder of the two sockets [default: mosaic-discord/<binding> in
+    /// $XDG_RUNTIME_DIR, else run/ in the binding's folder]
     #[arg(long, value_name = "DIR")]
     runtime_dir: Option<PathBuf>,
 }
@@ -79,15 +74,14 @@ impl Place {
     /// Works out the paths; looks at no file.
     pub(crate) fn of(args: &PlaceArgs, around: &Surroundings) -> Result<Place, Stop> {
         let binding = args.binding.clone();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if binding.is_empty()
-            || binding.len() > 64
-            || binding.starts_with('.')
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if binding.len() > 64
+            || !binding.starts_with(|c: char| c.is_ascii_alphanumeric())
             || !binding.chars().all(plain)
         {
             return Err(Stop::new(
                 Code::Usage,
-                "the name of a binding is 1 to 64 characters of A-Z a-z 0-9 . _ - and does not begin with a dot.",
+                "a binding name is 1 to 64 of A-Z a-z 0-9 _ - and begins with a letter or digit.",
             ));
         }
         let by_home = || around.home.as_ref().map(|home| home.join(".mosaic"));
@@ -216,7 +210,17 @@ mod tests {
             home: Some("/home/o".into()),
             ..Surroundings::default()
         };
-        for bad in ["", ".hidden", "..", "a/b", "a b", "ä", &"x".repeat(65)] {
+        for bad in [
+            "",
+            ".hidden",
+            "..",
+            "a.b",
+            "-a",
+            "a/b",
+            "a b",
+            "ä",
+            &"x".repeat(65),
+        ] {
             assert_eq!(
                 Place::of(&args(bad), &around).expect_err("refused").code(),
                 Code::Usage,

@@ -11,6 +11,8 @@ use crate::limits;
 
 const PRIVATE: &str = "a regular file of this user with mode 0600 (chmod 600), not a symbolic link";
 
+const NEW: &str = "the name of a binding you wrote, as README.md says under \"Set-up on a host\"";
+
 /// Reads the whole file, or says what is wrong with it.
 pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, PolicyError> {
     let refuse = |found: String, accepted: &str| {
@@ -21,7 +23,7 @@ pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, PolicyError> {
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::empty()).map_err(|errno| match errno {
         Errno::LOOP => refuse("is a symbolic link".to_owned(), PRIVATE),
-        Errno::NOENT => refuse("does not exist".to_owned(), PRIVATE),
+        Errno::NOENT => refuse("does not exist".to_owned(), NEW),
         other => refuse(format!("cannot be opened ({other})"), PRIVATE),
     })?;
     let stat =

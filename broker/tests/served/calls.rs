@@ -286,8 +286,8 @@ async fn a_101_of_a_hundred_calls_at_once_the_limit_is_admitted_and_each_has_its
         .filter(|call| call.reason == "calls_spent")
         .count();
     assert_eq!((calls.len(), spent), (100, 88));
-    let listed = binding.run(&["audit", "list"], &["--refused"]).stdout;
-    assert_eq!(listed.lines().count(), 88);
+    let listed = binding.run(&["audit", "list"], &["--refused"]);
+    assert_eq!(listed.entries(), 88);
 }
 
 #[tokio::test]

@@ -177,6 +177,14 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
+impl Ended {
+    /// How many lines of the ledger were printed: each begins with its number, and what does not fit goes on further in.
+    pub(crate) fn entries(&self) -> usize {
+        let begins = |line: &&str| line.find(|c: char| c != ' ').is_some_and(|at| at < 6);
+        self.stdout.lines().filter(begins).count()
+    }
+}
+
 /// A running broker. Killed when dropped.
 pub(crate) struct Broker<'a> {
     pub(crate) binding: &'a Binding,

@@ -144,7 +144,7 @@ async fn audit_show_and_list_read_while_the_broker_runs() {
 
     let shown = binding.run(&["audit", "show"], &["t1"]);
     assert_eq!(
-        (shown.code, shown.stdout.lines().count()),
+        (shown.code, shown.entries()),
         (Some(0), 4),
         "{}",
         shown.stdout
@@ -155,7 +155,7 @@ async fn audit_show_and_list_read_while_the_broker_runs() {
         "start"
     );
     assert_eq!(binding.run(&["audit", "show"], &["t9"]).code, Some(1));
-    let listed = |more: &[&str]| binding.run(&["audit", "list"], more).stdout.lines().count();
+    let listed = |more: &[&str]| binding.run(&["audit", "list"], more).entries();
     assert_eq!(
         (
             listed(&[]),

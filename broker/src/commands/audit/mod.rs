@@ -8,7 +8,7 @@ use std::io;
 
 use clap::Subcommand;
 
-use super::{Code, Place, Stop, Surroundings};
+use super::{Code, Place, Stop, Surroundings, out};
 use crate::{
     audit::{LEDGER, Line},
     private::{Folder, PrivateError},
@@ -63,7 +63,7 @@ fn folder(place: &Place) -> Result<Folder, Stop> {
     }
 }
 
-/// One line for people: number, time, kind and what it says.
+/// One line of the ledger for people: number, time, kind and what it says.
 fn sentence(line: &Line) -> String {
     use crate::audit::Entry;
     let what = match &line.entry {
@@ -113,14 +113,14 @@ fn sentence(line: &Line) -> String {
             calls,
             unlisted: 0,
             ..
-        } => format!("turn-close   turn {turn}, {calls} calls"),
+        } => format!("turn-close   turn {turn}, calls: {calls}"),
         Entry::TurnClose {
             turn,
             calls,
             unlisted,
             ..
         } => {
-            format!("turn-close   turn {turn}, {calls} calls and {unlisted} more refused")
+            format!("turn-close   turn {turn}, calls: {calls}, and {unlisted} more refused")
         }
         Entry::Stop => "stop".to_owned(),
         Entry::Intent(call) => {
@@ -147,5 +147,8 @@ fn sentence(line: &Line) -> String {
             )
         }
     };
-    format!("{:>6}  {:.3}  {}", line.seq, line.time, what.trim_end())
+    let number = line.seq.to_string();
+    let sentence = format!("{number:>6}  {:.3}  {}", line.time, what.trim_end());
+    // What does not fit goes on below the time, so that the numbers stand alone in their column.
+    out::wrap(&sentence, number.len() + 2)
 }

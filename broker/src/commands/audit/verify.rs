@@ -94,11 +94,11 @@ fn print_sound(as_json: bool, chain: Chain, history: &History) {
         out::line(json!({ "sound": true, "lines": chain.seq, "head": head, "notes": notes }));
         return;
     }
-    out::line(format!(
+    out::text(format!(
         "{} lines, each following the one before. Head: {}",
         chain.seq, chain.head
     ));
     for note in notes {
-        out::line(format!("note: {note}"));
+        out::text(format!("note: {note}"));
     }
 }

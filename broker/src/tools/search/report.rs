@@ -100,6 +100,7 @@ impl Report {
         let files = self.files;
         let mut text = self.text;
         text += &match self.hits {
+            0 if files == 1 => "No line matches in 1 file.\n".to_owned(),
             0 => format!("No line matches in {files} files.\n"),
             1 => format!("1 line matches, in 1 of {files} files.\n"),
             hits => format!(

@@ -178,7 +178,7 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
         (&["audit", "verify"][..], "a ledger that verifies"),
     ] {
         let (code, text) = house.broker_says(words).await;
-        indented(&text);
+        print!("{text}");
         expect(code == Some(0), what);
     }
 
@@ -187,12 +187,10 @@ async fn show(house: &mut House, discord: &Discord) -> Vec<String> {
     let rows: Vec<&str> = text.lines().collect();
     if let [shown @ .., verdict] = rows.as_slice() {
         let (shown, rest) = shown.split_at(ROWS_SHOWN.min(shown.len()));
-        indented(&shown.join("\n"));
-        indented(&format!(
-            "… and {} more: `mosaic-broker selftest` prints all of them",
-            rest.len()
-        ));
-        indented(verdict);
+        let more = rest.len();
+        println!("{}", shown.join("\n"));
+        println!("        … and {more} more: `mosaic-broker selftest` prints all of them");
+        println!("{verdict}");
     }
     expect(code == Some(0), "a self-test that holds");
 
