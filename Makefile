@@ -4,7 +4,7 @@ NPM     ?= npm
 NPM_CI   = $(NPM) ci --no-audit --no-fund --ignore-scripts --loglevel=error
 ENGINE   = connector/pi/node_modules/.installed connector/extension/node_modules/.installed
 
-.PHONY: build engine demo test test-rust test-extension lint bench
+.PHONY: build engine demo test test-rust test-extension lint bench fuzz
 
 ## build: the two programs and the launcher, optimised, in target/release
 build: engine
@@ -41,3 +41,10 @@ test-extension: engine
 bench: engine
 	cargo build --release --bins
 	cargo run --release --package bench
+
+## fuzz: the properties with many more cases, then each target of fuzz/ for FUZZ_SECONDS; `make test` replays what was kept
+FUZZ_SECONDS ?= 60
+FUZZ_CASES   ?= 20000
+fuzz:
+	PROPTEST_CASES=$(FUZZ_CASES) cargo test --package mosaic-broker --package mosaic-connector --lib
+	fuzz/run $(FUZZ_SECONDS)

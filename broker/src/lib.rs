@@ -24,6 +24,8 @@ mod service;
 pub mod tools;
 mod turn;
 
+#[cfg(fuzzing)]
+pub use audit::read_as_ledger;
 pub use commands::main;
 
 /// The broker's version, as `Hello`, `Status` and the ledger name it.

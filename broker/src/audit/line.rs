@@ -9,7 +9,8 @@ use super::{Hash, entry::Entry};
 /// Longest line the reader takes, newline excluded. Facts are bounded by the fences far below this.
 pub(crate) const MAX_LINE: usize = 64 * 1024;
 
-const MARK: &str = ",\"hash\":\"";
+/// What stands between what is hashed and the hash.
+pub(super) const MARK: &str = ",\"hash\":\"";
 const SEAL: usize = MARK.len() + 64 + "\"}".len();
 
 /// A line that was read back and whose own hash is right.

@@ -9,6 +9,8 @@
 
 mod chain;
 mod entry;
+#[cfg(any(test, fuzzing))]
+mod fuzzing;
 mod hash;
 mod head;
 mod history;
@@ -18,6 +20,8 @@ mod told;
 
 pub(crate) use chain::Chain;
 pub(crate) use entry::{CallEnd, CallStart, Ending, Entry, Who};
+#[cfg(fuzzing)]
+pub use fuzzing::read_as_ledger;
 pub(crate) use hash::Hash;
 pub(crate) use history::{History, Unfinished};
 pub(crate) use ledger::{Durable, Ledger, LedgerFault, OpenError, Verified, verify};

@@ -1,0 +1,8 @@
+//! Fuzz target `edit`: see `properties::edit`.
+#![no_main]
+
+#[path = "../properties.rs"]
+#[allow(dead_code, reason = "each target calls one property")]
+mod properties;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::edit(bytes));
