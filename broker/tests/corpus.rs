@@ -18,10 +18,6 @@ fn replay(property: &str, holds: fn(&[u8])) {
 }
 
 /// The bytes kept for a property, each with its name. A file that once made a property fail goes there and stays.
-#[allow(
-    dead_code,
-    reason = "for the replay; a fuzz target is handed its corpus"
-)]
 fn kept(property: &str) -> Vec<(String, Vec<u8>)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let mut kept: Vec<_> = fs::read_dir(corpus.join(property))

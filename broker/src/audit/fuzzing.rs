@@ -12,7 +12,7 @@ use super::{
 ///
 /// # Panics
 /// When a line that is accepted does not read the same once it is written again, or is lost in the chain.
-pub fn read_as_ledger(bytes: &[u8]) {
+pub(crate) fn read_as_ledger(bytes: &[u8]) {
     let _ = chain::follow(bytes, |_| {});
 
     let mut chain = Chain::EMPTY;

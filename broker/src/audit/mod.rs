@@ -10,7 +10,7 @@
 mod chain;
 mod entry;
 #[cfg(any(test, fuzzing))]
-mod fuzzing;
+pub(crate) mod fuzzing;
 mod hash;
 mod head;
 mod history;
@@ -20,8 +20,6 @@ mod told;
 
 pub(crate) use chain::Chain;
 pub(crate) use entry::{CallEnd, CallStart, Ending, Entry, Who};
-#[cfg(fuzzing)]
-pub use fuzzing::read_as_ledger;
 pub(crate) use hash::Hash;
 pub(crate) use history::{History, Unfinished};
 pub(crate) use ledger::{Durable, Ledger, LedgerFault, OpenError, Verified, verify};

@@ -27,19 +27,25 @@ pub struct Source {
 }
 
 impl Source {
-    /// What runs in production: the lines before the tests of the file, without those that are comments only. String
-    /// literals stay, since a word in one is a word the program says.
+    /// What runs in production: without items that are compiled for tests only and without lines that are comments. String
+    /// literals stay, since a word in one is a word the program says. Relies on rustfmt: an item ends at the margin.
     #[must_use]
     pub fn code(&self) -> String {
         if self.path.ends_with("/tests.rs") || self.path.contains("/tests/") {
             return String::new();
         }
-        self.text
-            .lines()
-            .take_while(|line| !line.ends_with("mod tests {"))
-            .filter(|line| !line.trim_start().starts_with("//"))
-            .collect::<Vec<_>>()
-            .join("\n")
+        let mut kept = String::new();
+        let mut in_test = false;
+        for line in self.text.lines() {
+            in_test |= line.starts_with("#[cfg(test)]");
+            if !in_test && !line.trim_start().starts_with("//") {
+                kept += line;
+                kept.push('\n');
+            }
+            let item_ends = line == "}" || (line.ends_with(';') && !line.starts_with(' '));
+            in_test &= !item_ends;
+        }
+        kept
     }
 }
 
@@ -168,4 +174,35 @@ pub fn list(value: &Value) -> &[Value] {
 #[must_use]
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_what_is_left_without_tests_and_comments() {
+        let source = Source {
+            path: "broker/src/x.rs".to_owned(),
+            text: "// no\nmod a;\n#[cfg(test)]\nmod b;\nfn c() {\n    d(); // e\n}\n#[cfg(test)]\n#[expect(f)]\nfn g() {\n    h();\n}\nmod i;\n"
+                .to_owned(),
+        };
+        assert_eq!(
+            source.code(),
+            "mod a;\nfn c() {\n    d(); // e\n}\nmod i;\n"
+        );
+    }
+
+    #[test]
+    fn a_word_is_not_a_part_of_a_longer_name() {
+        for (line, word, expected) in [
+            ("let pi = 3;", "pi", true),
+            ("spin", "pi", false),
+            ("fs::read", "fs::", true),
+            ("dfs::read", "fs::", false),
+            ("\"git\"", "\"git\"", true),
+        ] {
+            assert_eq!(has_word(line, word), expected, "{word} in {line}");
+        }
+    }
 }
