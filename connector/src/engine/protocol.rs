@@ -282,6 +282,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -448,5 +449,21 @@ mod tests {
     async fn the_longest_line_passes_and_one_byte_more_does_not() {
         assert_eq!(lines(b"1234\n", 4).await, [whole("1234"), Line::End]);
         assert_eq!(lines(b"12345\n", 4).await, [Line::TooLong]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_cut_flipped_or_spliced_is_read_or_a_bad_line(
+            at in any::<prop::sample::Index>(), from in any::<prop::sample::Index>(), flip in any::<u8>(),
+            noise in prop::collection::vec(any::<u8>(), 0..8), text in any::<String>(),
+        ) {
+            let whole = assistant(&text).to_string().into_bytes();
+            let mut bytes = [&whole[..at.index(whole.len())], &noise[..], &whole[from.index(whole.len())..]].concat();
+            let last = bytes.len() - 1;
+            bytes[at.index(last + 1)] ^= flip;
+
+            let _ = Record::parse(&bytes);
+            prop_assert!(Record::parse(&whole).is_ok());
+        }
     }
 }

@@ -251,6 +251,8 @@ pub(super) fn write(frame: &Outbound, token: &Token, intents: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn token() -> Token {
@@ -417,5 +419,31 @@ mod tests {
     #[test]
     fn what_is_going_out_prints_no_token() {
         assert_eq!(format!("{:?}", Outbound::Identify), "Identify");
+    }
+
+    /// Frames as Discord sends them; what is made of them below is what a broken peer might send.
+    const FRAMES: &[&str] = &[
+        r#"{"op":10,"d":{"heartbeat_interval":41250}}"#,
+        r#"{"op":0,"s":1,"t":"READY","d":{"session_id":"a","resume_gateway_url":"wss://gateway.example","user":{"id":"7","username":"sage"},"application":{"id":"7","flags":0},"guilds":[]}}"#,
+        r#"{"op":0,"s":3,"t":"MESSAGE_CREATE","d":{"id":"1","channel_id":"2","guild_id":"3","type":0,"content":"hi \ud800","author":{"id":"4","username":"a"},"mentions":[]}}"#,
+        r#"{"op":9,"d":true}"#,
+        r#"{"op":7,"d":null}"#,
+    ];
+
+    proptest! {
+        #[test]
+        fn a_frame_cut_flipped_or_spliced_is_read_or_refused_in_one_printable_line(
+            frame in 0..FRAMES.len(), other in 0..FRAMES.len(), at in any::<prop::sample::Index>(),
+            from in any::<prop::sample::Index>(), flip in any::<u8>(), noise in prop::collection::vec(any::<u8>(), 0..8),
+        ) {
+            let (frame, other) = (FRAMES[frame].as_bytes(), FRAMES[other].as_bytes());
+            let mut bytes = [&frame[..at.index(frame.len())], &noise[..], &other[from.index(other.len())..]].concat();
+            let last = bytes.len() - 1;
+            bytes[at.index(last + 1)] ^= flip;
+
+            if let Err(refused) = read(&bytes) {
+                prop_assert!(!refused.to_string().chars().any(char::is_control));
+            }
+        }
     }
 }
