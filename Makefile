@@ -4,7 +4,7 @@ NPM     ?= npm
 NPM_CI   = $(NPM) ci --no-audit --no-fund --ignore-scripts --loglevel=error
 ENGINE   = connector/pi/node_modules/.installed connector/extension/node_modules/.installed
 
-.PHONY: build engine demo test test-rust test-extension lint bench fuzz
+.PHONY: build engine demo test test-rust test-extension lint soak bench fuzz
 
 ## build: the two programs and the launcher, optimised, in target/release
 build: engine
@@ -36,6 +36,10 @@ test-rust: engine
 
 test-extension: engine
 	cd connector/extension && ../pi/node_modules/node-linux-*/bin/node --test
+
+## soak: a million schedules of the simulation, faults of every kind at any step; a failing seed is printed, SEED=n replays it
+soak:
+	cargo run --release --package simulation --bin soak -- $(if $(SEED),--seed $(SEED),--schedules $(or $(SCHEDULES),1000000))
 
 ## bench: ratios against named rivals, interleaved in one run; writes target/bench/report.json
 bench: engine

@@ -91,9 +91,14 @@ impl Books {
         Ok(self.admissions.append(line)?)
     }
 
-    /// Not synced: nothing that happens later relies on it.
+    /// Synced only when something that happens later relies on it.
     pub(super) fn drop(&mut self, line: &Drop) -> Result<(), BookError> {
-        Ok(self.drops.append_unsynced(line)?)
+        if line.reason.ends_what_was_taken() {
+            self.drops.append(line)?;
+        } else {
+            self.drops.append_unsynced(line)?;
+        }
+        Ok(())
     }
 
     pub(super) fn notice(&mut self, line: &Notice) -> Result<(), BookError> {

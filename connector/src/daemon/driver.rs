@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     broker::Broker,
-    delivery::{Answer, News, Sighting},
+    delivery::{Answer, News, Read, ReadBack, Sighting, Sought, Standing, read_back::PAGE},
     discord::{CreateMessage, Rest, RestError, Snowflake, model::Message},
     journal::Reaction,
     prompt::Envelope,
@@ -21,12 +21,8 @@ use crate::{
 
 /// The read receipt (seeds 002, step 4).
 const EYES: &str = "👀";
-/// Messages asked for at once when a channel is read back; Discord gives no more.
-const PAGE: u8 = 100;
 /// Discord's code for a message that is not there (any more).
 const UNKNOWN_MESSAGE: u64 = 10_008;
-/// Pages read back before the channel counts as unclear.
-const PAGES: usize = 20;
 
 pub(super) struct Driver {
     pub(super) books: Books,
@@ -114,18 +110,8 @@ impl Driver {
                     content,
                 ));
             }
-            Action::LookFor {
-                place,
-                message,
-                content,
-            } => {
-                self.later(look_for(
-                    Arc::clone(&self.rest),
-                    self.bot,
-                    place,
-                    message,
-                    content,
-                ));
+            Action::LookFor { place, sought } => {
+                self.later(look_for(Arc::clone(&self.rest), self.bot, place, sought));
             }
             Action::WakeCourier(after) => self.later(async move {
                 tokio::time::sleep(after).await;
@@ -293,15 +279,9 @@ fn reason(error: &RestError) -> String {
     }
 }
 
-/// Reads the place from the inbound message on and looks for an own message with this text (DESIGN 7.7).
-async fn look_for(
-    rest: Arc<Rest>,
-    bot: Snowflake,
-    place: Snowflake,
-    message: Snowflake,
-    content: String,
-) -> Event {
-    let sighting = match read_back(&rest, bot, place, message, &content).await {
+/// Reads the place back and looks for a chunk of ours (DESIGN 7.7).
+async fn look_for(rest: Arc<Rest>, bot: Snowflake, place: Snowflake, sought: Sought) -> Event {
+    let sighting = match read_back(&rest, bot, place, sought).await {
         Ok(sighting) => sighting,
         Err(error) => {
             tracing::error!(%place, %error, "the channel could not be read back");
@@ -315,31 +295,39 @@ async fn read_back(
     rest: &Rest,
     bot: Snowflake,
     place: Snowflake,
-    message: Snowflake,
-    content: &str,
+    sought: Sought,
 ) -> Result<Sighting, RestError> {
-    let ours = |found: &Message| found.author.id == bot && found.content.trim() == content.trim();
-    // From just before the inbound message, so that a bot that may not read the history, to whom Discord shows an empty
-    // list instead of an error, is told from a channel where nothing came after.
-    let mut after = Snowflake::new(message.get() - 1).unwrap_or(message);
-    for page_number in 0..PAGES {
-        let page = rest.messages_after(place, after, PAGE).await?;
-        if let Some(found) = page.iter().find(|message| ours(message)) {
-            return Ok(Sighting::Found(found.id));
-        }
-        if page_number == 0 && page.is_empty() {
-            return Ok(match rest.message(place, message).await {
-                Err(RestError::Refused {
-                    code: Some(UNKNOWN_MESSAGE),
-                    ..
-                }) => Sighting::Absent,
-                _ => Sighting::Unclear,
-            });
-        }
-        match page.iter().map(|message| message.id).max() {
-            Some(newest) if page.len() == usize::from(PAGE) => after = newest,
-            _ => return Ok(Sighting::Absent),
+    let question = sought.message;
+    let (mut search, mut next) = ReadBack::begin(sought);
+    loop {
+        match next {
+            Read::Done(sighting) => return Ok(sighting),
+            Read::Page(after) => {
+                let page = rest.messages_after(place, after, PAGE).await?;
+                next = search.page(page.iter().map(|message| standing(message, bot)));
+            }
+            Read::Question => {
+                let answer = rest.message(place, question).await;
+                let gone = matches!(
+                    answer,
+                    Err(RestError::Refused {
+                        code: Some(UNKNOWN_MESSAGE),
+                        ..
+                    })
+                );
+                return Ok(search.question(gone));
+            }
         }
     }
-    Ok(Sighting::Unclear)
+}
+
+fn standing(message: &Message, bot: Snowflake) -> Standing<'_> {
+    Standing {
+        id: message.id,
+        ours: message.author.id == bot,
+        reply_to: message
+            .message_reference
+            .and_then(|reference| reference.message_id),
+        content: &message.content,
+    }
 }

@@ -9,6 +9,12 @@ use crate::{discord::Snowflake, journal::At};
 /// (DESIGN 7.7, discord-api 12).
 pub const NONCE_WINDOW: Duration = Duration::from_secs(5 * 60);
 
+/// A try must arrive inside the window: as long as the client may wait for a limit and then for the answer, and a little more.
+const FLIGHT: Duration = Duration::from_secs(40);
+
+/// A request that was given up may still be taken so much later; before that, a channel without the chunk proves nothing.
+const STRAGGLER: Duration = Duration::from_secs(15);
+
 /// Pauses before the second, third, … try where Discord names none (discord-api 2.3). The last one repeats.
 const PAUSES: [Duration; 4] = [
     Duration::from_secs(1),
@@ -121,6 +127,12 @@ pub struct Courier {
     maybe_posted: bool,
     /// The current part still carries its reply reference.
     reference: bool,
+    /// The current wait is for stragglers, and ends with a look at the channel.
+    looking: bool,
+    /// The clock cannot show less at the next news, unless it was set back.
+    not_before: At,
+    /// The clock was set back since this part was first intended: how much of the window is spent nobody knows.
+    window_unknown: bool,
 }
 
 impl Courier {
@@ -138,6 +150,9 @@ impl Courier {
             since: now,
             maybe_posted: false,
             reference: true,
+            looking: false,
+            not_before: now,
+            window_unknown: false,
         };
         let steps = courier.begin(now);
         (courier, steps)
@@ -160,18 +175,28 @@ impl Courier {
             since,
             maybe_posted: true,
             reference: part == 0,
+            looking: false,
+            not_before: now,
+            // It was intended in what the clock calls the future.
+            window_unknown: now < since,
         };
-        let steps = if courier.window_left(now).is_zero() {
+        let spent = Duration::from_millis(now.ms().saturating_sub(since.ms()));
+        let steps = if !courier.window_left(now).is_zero() {
+            courier.again()
+        } else if spent > NONCE_WINDOW + STRAGGLER {
             vec![Step::LookFor { part }]
         } else {
-            courier.again()
+            courier.look(now)
         };
         (courier, steps)
     }
 
     /// Takes what came back and says what to do next.
     pub fn handle(&mut self, news: News, now: At) -> Vec<Step> {
+        self.window_unknown |= now < self.not_before;
+        self.not_before = now;
         match news {
+            News::Woken if self.looking => vec![Step::LookFor { part: self.part }],
             News::Woken => self.again(),
             News::Seen(Sighting::Found(id)) => self.settled(Receipt::Confirmed(Some(id)), now),
             News::Seen(Sighting::Absent) => {
@@ -185,12 +210,15 @@ impl Courier {
     fn answered(&mut self, answer: Answer, now: At) -> Vec<Step> {
         match answer {
             Answer::Posted(id) => self.settled(Receipt::Confirmed(Some(id)), now),
-            Answer::Gone if self.maybe_posted => self.settled(Receipt::Confirmed(None), now),
-            Answer::Gone => self.settled(Receipt::Refused("unknown-message".into()), now),
-            Answer::BadReference(_) if self.reference => {
+            // Sometimes a lost reply target is called an unknown message too. Without the reference only one reading is left.
+            Answer::Gone | Answer::BadReference(_) if self.reference => {
                 self.reference = false;
                 self.again()
             }
+            Answer::Gone if self.maybe_posted => self.settled(Receipt::Confirmed(None), now),
+            // Refused is this try; an earlier one may stand in the channel.
+            Answer::BadReference(_) | Answer::Refused(_) if self.maybe_posted => self.look(now),
+            Answer::Gone => self.settled(Receipt::Refused("unknown-message".into()), now),
             Answer::BadReference(reason) | Answer::Refused(reason) => {
                 self.settled(Receipt::Refused(reason), now)
             }
@@ -207,6 +235,8 @@ impl Courier {
         self.attempt = 0;
         self.since = now;
         self.maybe_posted = false;
+        self.looking = false;
+        self.window_unknown = false;
         // Only the first chunk is a reply; the rest follows it (seeds 002, step 5).
         self.reference = self.part == 0;
         self.again()
@@ -229,12 +259,24 @@ impl Courier {
     /// Waits inside the window. Past it a chunk that may be there is looked for, one that cannot be there is given up.
     fn pause(&mut self, after: Duration, reason: &str, now: At) -> Vec<Step> {
         if after < self.window_left(now) {
-            return vec![Step::Wait(after)];
+            return self.wait(after, now);
         }
         if self.maybe_posted {
-            return vec![Step::LookFor { part: self.part }];
+            return self.look(now);
         }
         self.settled(Receipt::Refused(reason.into()), now)
+    }
+
+    /// Looks for the chunk in the channel, once nothing of it can arrive any more.
+    fn look(&mut self, now: At) -> Vec<Step> {
+        self.looking = true;
+        self.wait(STRAGGLER, now)
+    }
+
+    fn wait(&mut self, after: Duration, now: At) -> Vec<Step> {
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.not_before = At::from_ms(now.ms().saturating_add(after_ms));
+        vec![Step::Wait(after)]
     }
 
     /// A chunk that is not confirmed stops the rest of its parcel.
@@ -263,8 +305,11 @@ impl Courier {
     }
 
     fn window_left(&self, now: At) -> Duration {
+        if self.window_unknown {
+            return Duration::ZERO;
+        }
         let spent = Duration::from_millis(now.ms().saturating_sub(self.since.ms()));
-        NONCE_WINDOW.saturating_sub(spent)
+        NONCE_WINDOW.saturating_sub(FLIGHT + spent)
     }
 }
 
@@ -349,9 +394,44 @@ mod tests {
         );
         assert_eq!(courier.handle(News::Woken, at(1)), post(0, 2));
         assert_eq!(
-            courier.handle(answered(Answer::NotSent), at(300)),
+            courier.handle(answered(Answer::NotSent), at(260)),
+            [Step::Wait(STRAGGLER)]
+        );
+        assert_eq!(
+            courier.handle(News::Woken, at(275)),
             [Step::LookFor { part: 0 }]
         );
+    }
+
+    #[test]
+    fn a_refusal_says_nothing_about_an_earlier_try_whose_outcome_is_unknown() {
+        let (mut courier, _) = Courier::set_out(1, at(0));
+        let _ = courier.handle(answered(Answer::Unknown), at(0));
+        let _ = courier.handle(News::Woken, at(1));
+
+        let refused = answered(Answer::Refused("403 50013".into()));
+        assert_eq!(courier.handle(refused, at(1)), [Step::Wait(STRAGGLER)]);
+
+        assert_eq!(
+            courier.handle(News::Woken, at(16)),
+            [Step::LookFor { part: 0 }]
+        );
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_the_window_unknown_and_the_channel_is_read() {
+        let (mut courier, _) = Courier::set_out(1, at(1000));
+        let _ = courier.handle(answered(Answer::Unknown), at(1000));
+
+        // Woken after a second, the clock shows ten seconds less.
+        let _ = courier.handle(News::Woken, at(991));
+        assert_eq!(
+            courier.handle(answered(Answer::Unknown), at(992)),
+            [Step::Wait(STRAGGLER)]
+        );
+
+        let (_, from_the_future) = Courier::resume(1, 0, at(1000), 1, at(900));
+        assert_eq!(from_the_future, [Step::Wait(STRAGGLER)]);
     }
 
     #[test]
@@ -375,10 +455,10 @@ mod tests {
             ),
             (Sighting::Unclear, Receipt::Unknown, 0),
         ] {
-            let (mut courier, steps) = Courier::resume(1, 0, at(0), 1, at(301));
+            let (mut courier, steps) = Courier::resume(1, 0, at(0), 1, at(316));
             assert_eq!(steps, [Step::LookFor { part: 0 }]);
             assert_eq!(
-                courier.handle(News::Seen(sighting), at(301)),
+                courier.handle(News::Seen(sighting), at(317)),
                 ended(0, &receipt, standing)
             );
         }
@@ -386,7 +466,7 @@ mod tests {
 
     #[test]
     fn a_restart_inside_the_window_sends_the_same_part_again() {
-        let (_, steps) = Courier::resume(2, 1, at(0), 1, at(299));
+        let (_, steps) = Courier::resume(2, 1, at(0), 1, at(259));
         assert_eq!(
             steps,
             [
@@ -403,8 +483,21 @@ mod tests {
     }
 
     #[test]
-    fn unknown_message_means_delivered_only_to_a_repeated_nonce() {
+    fn unknown_message_means_delivered_only_to_a_repeated_nonce_without_a_reference() {
+        let without_reference = |attempt| {
+            [
+                Step::Intend { part: 0, attempt },
+                Step::Post {
+                    part: 0,
+                    reference: false,
+                },
+            ]
+        };
         let (mut first, _) = Courier::set_out(1, at(0));
+        assert_eq!(
+            first.handle(answered(Answer::Gone), at(0)),
+            without_reference(2)
+        );
         let refused = Receipt::Refused("unknown-message".into());
         assert_eq!(
             first.handle(answered(Answer::Gone), at(0)),
@@ -412,6 +505,10 @@ mod tests {
         );
 
         let (mut repeated, _) = Courier::resume(1, 0, at(0), 1, at(1));
+        assert_eq!(
+            repeated.handle(answered(Answer::Gone), at(2)),
+            without_reference(3)
+        );
         assert_eq!(
             repeated.handle(answered(Answer::Gone), at(2)),
             ended(0, &Receipt::Confirmed(None), 1)

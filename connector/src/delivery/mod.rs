@@ -3,8 +3,10 @@
 pub mod courier;
 mod nonce;
 pub mod parcel;
+pub mod read_back;
 pub mod split;
 
 pub use courier::{Answer, Courier, News, Receipt, Sighting, Step};
 pub use nonce::nonce;
 pub use parcel::Parcel;
+pub use read_back::{Read, ReadBack, Sought, Standing};

@@ -162,6 +162,15 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// Whether the message has an inbox line. Then this line ends what that one began: a start that does not find it takes
+    /// the message up again, so it must be on disk before anything is said.
+    pub fn ends_what_was_taken(self) -> bool {
+        matches!(
+            self,
+            Self::Stopped | Self::TooOld | Self::OverSize | Self::OverCeiling | Self::Deleted
+        )
+    }
+
     /// The binding field whose value decided, as a path into the file; nothing for rules no binding can change.
     pub fn binding_field(self) -> Option<&'static str> {
         match self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     broker::Asker,
-    delivery::{News, Parcel},
+    delivery::{News, Parcel, Sought},
     discord::Snowflake,
     journal::{At, EngineShare, Reaction, ToolCall, TurnRecord, lines},
 };
@@ -112,7 +112,7 @@ pub enum Action {
     Inbox(lines::Inbox),
     /// Append to `admissions.jsonl`.
     Admission(lines::Admission),
-    /// Append to `drops.jsonl`; this one need not be synced.
+    /// Append to `drops.jsonl`; synced when its message was taken ([`lines::DropReason::ends_what_was_taken`]).
     Drop(lines::Drop),
     /// Append to `notices.jsonl`.
     Notice(lines::Notice),
@@ -165,10 +165,8 @@ pub enum Action {
     LookFor {
         /// Where.
         place: Snowflake,
-        /// The inbound message.
-        message: Snowflake,
         /// The chunk.
-        content: String,
+        sought: Sought,
     },
     /// End the process.
     Exit(Ending),

@@ -20,7 +20,7 @@ use crate::{
     binding::Limits,
     broker::Asker,
     delivery::{
-        Courier, News, Parcel, Receipt, Step,
+        Courier, News, Parcel, Receipt, Sought, Step,
         split::{count, split},
     },
     discord::Snowflake,
@@ -386,7 +386,9 @@ impl Seat {
             .as_ref()
             .is_some_and(|turn| turn.phase == Phase::Opening)
         {
-            self.engine = Engine::Idle(0);
+            if self.engine == Engine::Busy {
+                self.engine = Engine::Idle(0);
+            }
             self.answer(Err(reason), now, actions);
         }
     }
@@ -546,8 +548,17 @@ impl Seat {
                 Step::Wait(after) => actions.push(Action::WakeCourier(after)),
                 Step::LookFor { part } => actions.push(Action::LookFor {
                     place: parcel.place,
-                    message: parcel.message,
-                    content: parcel.chunks[part].clone(),
+                    sought: Sought {
+                        message: parcel.message,
+                        part,
+                        beyond: posted
+                            .iter()
+                            .flatten()
+                            .next_back()
+                            .copied()
+                            .unwrap_or(parcel.message),
+                        content: parcel.chunks[part].clone(),
+                    },
                 }),
                 Step::Note { part, receipt } => {
                     match receipt {

@@ -274,10 +274,11 @@ fn resumed(
                     attempt,
                     ..
                 },
-                None | Some(Receipt::Unknown),
+                receipt @ (None | Some(Receipt::Unknown)),
             )) => Some(Next::Settle {
                 part,
-                since: *since,
+                // When that was written the window had ended, whatever the clock shows now.
+                since: receipt.map_or(*since, |_| At::from_ms(0)),
                 attempt: *attempt,
             }),
             // Nobody waits for the rest of an answer that old: no surprise on a quiet channel (D-51).

@@ -494,8 +494,11 @@ impl World {
                 self.now_ms += as_ms(after);
                 self.events.push_back(Event::Courier(News::Woken));
             }
-            Action::LookFor { content, .. } => {
-                let found = self.posted.iter().position(|(_, text)| *text == content);
+            Action::LookFor { sought, .. } => {
+                let found = self
+                    .posted
+                    .iter()
+                    .position(|(_, text)| *text == sought.content);
                 let seen = found.map_or(Sighting::Absent, |index| {
                     Sighting::Found(id(1000 + index as u64))
                 });
