@@ -183,6 +183,21 @@ impl Paths {
         self.data().join("reloads.jsonl")
     }
 
+    /// `reload/`: where a running connector and `reload` hand bindings to each other.
+    pub fn reload(&self) -> PathBuf {
+        self.data().join("reload")
+    }
+
+    /// `reload/next.json`: a binding that was checked and waits to be applied.
+    pub fn handed_binding(&self) -> PathBuf {
+        self.reload().join("next.json")
+    }
+
+    /// `reload/in-force.json`: the binding a running connector goes by. It is there as soon as one can be reloaded.
+    pub fn binding_in_force(&self) -> PathBuf {
+        self.reload().join("in-force.json")
+    }
+
     /// `approvals.jsonl`: open approval requests, binds and approvals.
     pub fn approvals(&self) -> PathBuf {
         self.data().join("approvals.jsonl")
@@ -220,6 +235,7 @@ impl Paths {
             self.spool(),
             self.turns(),
             self.launches(),
+            self.reload(),
             self.agent(),
             self.sessions(),
         ] {

@@ -1,6 +1,7 @@
 //! The binding: deployment policy for one seat on one server (seeds 002, "The binding"). Reading it gives a [`Binding`] in
 //! which every rule of the file holds; what the `tools` key means is the broker's business and not known here.
 
+mod change;
 mod context;
 mod file;
 mod private_file;
@@ -17,6 +18,7 @@ use mosaic_sandbox::RequiredAbi;
 use crate::discord::Snowflake;
 use crate::journal::Digest;
 
+pub use change::{Changes, ListChanges};
 pub use context::{ContextPath, read_context};
 pub use private_file::FileProblem;
 pub use token::read_token;
@@ -189,12 +191,20 @@ impl Binding {
     /// # Errors
     /// The first rule that does not hold, with the field, the class of its value and what is accepted.
     pub fn read(path: &Path, name: &str) -> Result<Self, BindingError> {
+        Self::read_with_bytes(path, name).map(|(binding, _)| binding)
+    }
+
+    /// As [`Binding::read`], with the bytes that were read: whoever hands the file on hands on what was checked.
+    ///
+    /// # Errors
+    /// As [`Binding::read`].
+    pub fn read_with_bytes(path: &Path, name: &str) -> Result<(Self, Vec<u8>), BindingError> {
         let bytes =
             private_file::read(path, file::MAX_BYTES).map_err(|problem| BindingError::File {
                 path: path.to_owned(),
                 problem,
             })?;
-        file::parse(&bytes, name).map_err(|fault| match fault {
+        let parsed = file::parse(&bytes, name).map_err(|fault| match fault {
             file::Fault::Syntax { line, column } => BindingError::Syntax {
                 path: path.to_owned(),
                 line,
@@ -204,7 +214,8 @@ impl Binding {
                 path: path.to_owned(),
                 misfit,
             },
-        })
+        });
+        parsed.map(|binding| (binding, bytes))
     }
 
     /// The listed channel with this id.
@@ -222,5 +233,14 @@ impl Binding {
         self.tools
             .as_ref()
             .map_or_else(|| Digest::of(b""), |tools| tools.sha256.clone())
+    }
+}
+
+/// The published example, for tests that need a binding and say what they change.
+#[cfg(test)]
+impl Binding {
+    pub(crate) fn example() -> Self {
+        let bytes = include_bytes!("../../fixtures/binding.example.json");
+        file::parse(bytes, "sage").unwrap_or_else(|fault| panic!("{fault:?}"))
     }
 }

@@ -5,6 +5,7 @@ mod check;
 mod message;
 mod place;
 mod recover;
+mod reload;
 mod run;
 mod service;
 mod stop;
@@ -46,6 +47,7 @@ enum Command {
     Stop(stop::Stop),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
+    Reload(reload::Reload),
     Turns(turns::Turns),
     Why(why::Why),
     Usage(usage::Usage),
@@ -64,6 +66,7 @@ impl Cli {
             Command::Stop(stop) => stop.run(around),
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),
+            Command::Reload(reload) => reload.run(around),
             Command::Turns(turns) => turns.run(around),
             Command::Why(why) => why.run(around),
             Command::Usage(usage) => usage.run(around),

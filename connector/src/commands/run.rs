@@ -35,6 +35,8 @@ pub struct Run {
 pub struct Prepared {
     /// The binding.
     pub binding: Binding,
+    /// The bytes it was read from.
+    pub binding_bytes: Vec<u8>,
     /// The file it was read from.
     pub binding_file: PathBuf,
     /// Where its files lie.
@@ -76,7 +78,9 @@ impl Run {
         }
 
         let binding_file = self.setup.binding_file(&paths, around);
-        let binding = Binding::read(&binding_file, paths.name().as_str()).map_err(Exit::invalid)?;
+        let (binding, binding_bytes) =
+            Binding::read_with_bytes(&binding_file, paths.name().as_str())
+                .map_err(Exit::invalid)?;
         let token = read_token(&binding.token_file, binding.bot_user).map_err(Exit::invalid)?;
         let contexts = read_context(&self.setup.repo(around)?, &binding.context_files)
             .map_err(Exit::invalid)?;
@@ -89,6 +93,7 @@ impl Run {
         let owner = claim(&paths)?;
         Ok(Prepared {
             binding,
+            binding_bytes,
             binding_file,
             paths,
             runtime,

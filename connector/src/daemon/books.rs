@@ -10,7 +10,7 @@ use crate::{
     discord::Snowflake,
     journal::{
         self, At, Journal, JournalError, Spool, SpoolError, TurnRecord,
-        lines::{Admission, Drop, Inbox, Notice, Outbox},
+        lines::{Admission, Drop, Inbox, Notice, Outbox, Reload},
     },
     paths::Paths,
     seat::Past,
@@ -39,6 +39,7 @@ pub(super) struct Books {
     drops: Journal<Drop>,
     notices: Journal<Notice>,
     outbox: Journal<Outbox>,
+    reloads: Journal<Reload>,
     spool: Spool<Parcel>,
 }
 
@@ -54,6 +55,7 @@ impl Books {
             drops: open(&paths.drops(), now)?,
             notices: open(&paths.notices(), now)?,
             outbox: open(&paths.outbox(), now)?,
+            reloads: open(&paths.reloads(), now)?,
             spool: Spool::new(paths.spool()),
             paths: paths.clone(),
         };
@@ -107,6 +109,18 @@ impl Books {
 
     pub(super) fn outbox(&mut self, line: &Outbox) -> Result<(), BookError> {
         Ok(self.outbox.append(line)?)
+    }
+
+    pub(super) fn reload(&mut self, line: &Reload) -> Result<(), BookError> {
+        Ok(self.reloads.append(line)?)
+    }
+
+    /// Leaves the binding that is in force for `reload` to compare with.
+    pub(super) fn in_force(&self, bytes: &[u8]) -> Result<(), BookError> {
+        Ok(journal::durable::write_over(
+            &self.paths.binding_in_force(),
+            bytes,
+        )?)
     }
 
     pub(super) fn keep(&self, parcel: &Parcel) -> Result<(), BookError> {

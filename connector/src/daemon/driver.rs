@@ -1,7 +1,7 @@
 //! Does what the seat asks for, in order: writes lines, posts, asks the broker and the engine. It decides nothing; what
 //! comes back goes to the seat as events.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::{Sender, UnboundedSender};
 
@@ -29,6 +29,10 @@ pub(super) struct Driver {
     pub(super) rest: Arc<Rest>,
     pub(super) bot: Snowflake,
     pub(super) guild_name: String,
+    /// How long the engine may work on a turn that is admitted now.
+    pub(super) turn_timeout: Duration,
+    /// The same for the turn in hand, as it was when that was admitted.
+    pub(super) timeout_in_hand: Duration,
     pub(super) broker: Option<Broker>,
     pub(super) engine: Option<Sender<Order>>,
     pub(super) events: UnboundedSender<Event>,
@@ -75,6 +79,7 @@ impl Driver {
             Action::Inbox(line) => self.books.inbox(&line),
             Action::Admission(line) => {
                 tracing::info!(message = %line.id, "turn admitted");
+                self.timeout_in_hand = self.turn_timeout;
                 self.books.admission(&line)
             }
             Action::Drop(line) => self.books.drop(&line),
@@ -142,7 +147,11 @@ impl Driver {
                     })
                 });
             }
-            Action::Prompt(arrival) => self.order(Order::Prompt(self.envelope(&arrival))).await,
+            Action::Prompt(arrival) => {
+                let text = self.envelope(&arrival);
+                let timeout = self.timeout_in_hand;
+                self.order(Order::Prompt { text, timeout }).await;
+            }
             Action::StartEngine(pause) => self.order(Order::Start(pause)).await,
             _ => {}
         }

@@ -21,7 +21,12 @@ pub(super) enum Order {
     /// Throw away what is left of the last engine and start a fresh one after this pause.
     Start(Duration),
     /// Give it a prompt.
-    Prompt(String),
+    Prompt {
+        /// What the engine is told.
+        text: String,
+        /// How long it may work on it.
+        timeout: Duration,
+    },
     /// Say that orders are taken, whatever the engine does.
     Answer(oneshot::Sender<()>),
 }
@@ -30,14 +35,9 @@ pub(super) enum Order {
 pub(super) async fn keep(
     first: Engine,
     spec: EngineSpec,
-    turn_timeout: Duration,
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::UnboundedSender<Event>,
 ) {
-    let limits = RunLimits {
-        timeout: turn_timeout,
-        grace: ABORT_GRACE,
-    };
     let mut engine = Some(first);
     loop {
         let event = tokio::select! {
@@ -48,7 +48,9 @@ pub(super) async fn keep(
                     tokio::time::sleep(pause).await;
                     start(&spec, &mut engine).await
                 }
-                Some(Order::Prompt(text)) => prompt(&mut engine, &text, limits),
+                Some(Order::Prompt { text, timeout }) => {
+                    prompt(&mut engine, &text, RunLimits { timeout, grace: ABORT_GRACE })
+                }
                 Some(Order::Answer(answer)) => {
                     // Whoever asked may have stopped waiting.
                     let _ = answer.send(());

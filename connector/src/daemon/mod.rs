@@ -6,6 +6,7 @@ mod driver;
 mod keeper;
 mod porter;
 mod pulse;
+mod reload;
 mod standing;
 mod supervisor;
 mod typing;
@@ -16,7 +17,10 @@ use mosaic_proto::v1::call_event;
 use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
-    sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender},
+    sync::{
+        mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender},
+        watch,
+    },
     time::{Interval, interval},
 };
 
@@ -24,6 +28,7 @@ use books::Books;
 use driver::Driver;
 use porter::Porter;
 use pulse::Pulse;
+use reload::{Accepted, Reload};
 use standing::{Gateway, Standing};
 use supervisor::Supervisor;
 
@@ -35,8 +40,12 @@ use crate::{
     discord::{GatewayConfig, GatewayEvent, GatewayHandle, Rest, gateway, rest::Timing},
     engine::{Engine, EngineError, EngineFolders, EngineSpec, ModelChoice, model_endpoint},
     exit::Exit,
-    journal::{At, Digest, Sandbox, lines::Inbox},
+    journal::{
+        At, Digest, Sandbox,
+        lines::{self, Inbox},
+    },
     owner::Brake,
+    paths::Paths,
     prompt::SystemPrompt,
     seat::{Ending, Event, Identity, Seat},
 };
@@ -63,6 +72,8 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
     paths.create_folders().map_err(Exit::invalid)?;
     let folders = EngineFolders::below(&paths.data(), paths.sessions());
     folders.create().map_err(|error| no_engine(&error))?;
+    // Of the last process. While it is not there, `reload` sends nobody a signal that nobody waits for.
+    forget_binding_in_force(paths)?;
     let model = model_endpoint(
         &folders.agent,
         &binding.engine.provider,
@@ -146,6 +157,7 @@ async fn serve(
         ..
     } = prepared;
     let (events, mut heard) = mpsc::unbounded_channel();
+    let reloads = signal(SignalKind::hangup()).map_err(Exit::failed)?;
     stop_on_signals(events.clone()).map_err(Exit::failed)?;
     supervisor.status("Greeting the broker.".into());
     let broker = match &binding.tools {
@@ -184,6 +196,8 @@ async fn serve(
         rest: Arc::clone(&rest),
         bot: binding.bot_user,
         guild_name: binding.guild_name.clone(),
+        turn_timeout: binding.limits.turn_timeout,
+        timeout_in_hand: binding.limits.turn_timeout,
         broker: broker.map(|(broker, _)| broker),
         engine: None,
         events: events.clone(),
@@ -195,6 +209,7 @@ async fn serve(
         supervisor,
         pulse: Pulse::default(),
         gateway: Gateway::Opening,
+        bindings: watch::Sender::new(Arc::new(binding.clone())),
     };
     house
         .supervisor
@@ -209,30 +224,48 @@ async fn serve(
         .map_err(|error| no_engine(&error))?;
     let (orders, ordered) = mpsc::channel(4);
     house.driver.engine = Some(orders);
-    let keeper = tokio::spawn(keeper::keep(
-        engine,
-        spec,
-        binding.limits.turn_timeout,
-        ordered,
-        events.clone(),
-    ));
+    let keeper = tokio::spawn(keeper::keep(engine, spec, ordered, events.clone()));
     let _ = events.send(Event::EngineReady);
 
+    // From here on a reload is heard; it is taken as soon as messages are.
+    let books = &house.driver.books;
+    books
+        .in_force(&prepared.binding_bytes)
+        .map_err(Exit::failed)?;
     let config = GatewayConfig {
         token: token.clone(),
         intents: gateway::INTENTS,
         base: api.clone(),
     };
     let (connection, dispatches) = gateway::spawn(config, Arc::clone(&rest));
-    let porter = Porter::new(Arc::new(binding.clone()), rest, Brake::new(paths));
     let (notes, mut noted) = mpsc::unbounded_channel();
+    let in_force = Arc::clone(&house.bindings.borrow());
+    let reloader = tokio::spawn(reload::serve(
+        reloads,
+        in_force,
+        paths.clone(),
+        Arc::clone(&rest),
+        notes.clone(),
+    ));
+    let porter = Porter::new(house.bindings.subscribe(), rest, Brake::new(paths));
     let door = tokio::spawn(receive(porter, pending, dispatches, events, notes));
 
     let ending = house.live(&mut heard, &mut noted, &connection).await;
     house.supervisor.stopping();
+    reloader.abort();
     door.abort();
     finish(house.driver, connection, keeper).await;
     ended(ending?)
+}
+
+fn forget_binding_in_force(paths: &Paths) -> Result<(), Exit> {
+    let path = paths.binding_in_force();
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Exit::failed(
+            format_args!("{} cannot be removed: {error}.", path.display()),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Without an engine nothing is served. Trying again helps only where nothing is to be corrected.
@@ -310,7 +343,7 @@ async fn receive(
     pending: Vec<Inbox>,
     mut dispatches: Receiver<GatewayEvent>,
     events: UnboundedSender<Event>,
-    notes: UnboundedSender<Gateway>,
+    notes: UnboundedSender<Note>,
 ) {
     for line in pending {
         match porter.fetch(&line, At::now()).await {
@@ -328,17 +361,17 @@ async fn receive(
             },
             GatewayEvent::Ready { .. } => {
                 tracing::info!("the gateway is ready");
-                let _ = notes.send(Gateway::Up);
+                let _ = notes.send(Note::Gateway(Gateway::Up));
                 continue;
             }
             GatewayEvent::Resumed => {
                 tracing::info!("the gateway session goes on");
-                let _ = notes.send(Gateway::Up);
+                let _ = notes.send(Note::Gateway(Gateway::Up));
                 continue;
             }
             GatewayEvent::Down { reason } => {
                 tracing::warn!(%reason, "the gateway connection is down");
-                let _ = notes.send(Gateway::Down);
+                let _ = notes.send(Note::Gateway(Gateway::Down));
                 continue;
             }
             GatewayEvent::Malformed { reason } => {
@@ -363,6 +396,17 @@ struct House {
     supervisor: Supervisor,
     pulse: Pulse,
     gateway: Gateway,
+    /// The binding in force, for whoever judges messages.
+    bindings: watch::Sender<Arc<Binding>>,
+}
+
+/// What the house hears beside the seat's events.
+#[derive(Debug)]
+enum Note {
+    /// The gateway is up or down.
+    Gateway(Gateway),
+    /// A reload was asked for, or came to something.
+    Reload(Reload),
 }
 
 impl House {
@@ -393,7 +437,7 @@ impl House {
     async fn live(
         &mut self,
         heard: &mut UnboundedReceiver<Event>,
-        noted: &mut UnboundedReceiver<Gateway>,
+        noted: &mut UnboundedReceiver<Note>,
         connection: &GatewayHandle,
     ) -> Result<Ending, Exit> {
         let mut signs = self.supervisor.sign_of_life_every().map(interval);
@@ -409,16 +453,69 @@ impl House {
                         self.supervisor.stopping();
                     }
                 }
-                Some(gateway) = noted.recv() => {
-                    self.gateway = gateway;
-                    if gateway == Gateway::Up {
-                        // pi was verified before the gateway was opened: now all is there.
-                        self.supervisor.ready();
+                Some(note) = noted.recv() => {
+                    if let Some(ending) = self.take_note(note).await? {
+                        return Ok(ending);
                     }
                 }
                 () = due(&mut signs) => self.sign_of_life(connection),
             }
         }
+    }
+
+    async fn take_note(&mut self, note: Note) -> Result<Option<Ending>, Exit> {
+        match note {
+            Note::Gateway(gateway) => {
+                self.gateway = gateway;
+                if gateway == Gateway::Up {
+                    // pi was verified before the gateway was opened: now all is there.
+                    self.supervisor.ready();
+                }
+                Ok(None)
+            }
+            Note::Reload(Reload::Asked) => {
+                self.supervisor.reloading();
+                Ok(None)
+            }
+            Note::Reload(Reload::Refused(why)) => {
+                tracing::warn!(
+                    ?why,
+                    "the reload was refused; the binding from before stays"
+                );
+                self.write_reload(&lines::Reload::Refused { why, at: At::now() })?;
+                self.supervisor.reloaded();
+                Ok(None)
+            }
+            Note::Reload(Reload::Accepted(accepted)) => {
+                let ended = self.rebind(*accepted).await?;
+                self.supervisor.reloaded();
+                Ok(ended)
+            }
+        }
+    }
+
+    /// Swaps what may be swapped. The line is the last step: when it stands, the binding is in force.
+    async fn rebind(&mut self, accepted: Accepted) -> Result<Option<Ending>, Exit> {
+        let Accepted {
+            binding,
+            bytes,
+            changes,
+        } = accepted;
+        tracing::info!(?changes, "the edited binding is in force");
+        self.driver.guild_name.clone_from(&binding.guild_name);
+        self.driver.turn_timeout = binding.limits.turn_timeout;
+        self.bindings.send_replace(Arc::clone(&binding));
+        let ended = self.step(Event::Rebound(binding)).await?;
+        tokio::task::block_in_place(|| self.driver.books.in_force(&bytes)).map_err(Exit::failed)?;
+        self.write_reload(&lines::Reload::Applied {
+            changes,
+            at: At::now(),
+        })?;
+        Ok(ended)
+    }
+
+    fn write_reload(&mut self, line: &lines::Reload) -> Result<(), Exit> {
+        tokio::task::block_in_place(|| self.driver.books.reload(line)).map_err(Exit::failed)
     }
 
     fn sign_of_life(&mut self, connection: &GatewayHandle) {

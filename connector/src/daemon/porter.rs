@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
     admission::{self, Place, Verdict},
@@ -21,6 +21,9 @@ use crate::{
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(60);
 
 pub(super) struct Porter {
+    /// The binding in force; a reload replaces it.
+    bindings: watch::Receiver<Arc<Binding>>,
+    /// The one the message in hand is judged by.
     binding: Arc<Binding>,
     rest: Arc<Rest>,
     brake: Brake,
@@ -30,9 +33,15 @@ pub(super) struct Porter {
 }
 
 impl Porter {
-    pub(super) fn new(binding: Arc<Binding>, rest: Arc<Rest>, brake: Brake) -> Self {
+    pub(super) fn new(
+        bindings: watch::Receiver<Arc<Binding>>,
+        rest: Arc<Rest>,
+        brake: Brake,
+    ) -> Self {
+        let binding = Arc::clone(&bindings.borrow());
         let (threads, thread_names, failed) = (Threads::default(), HashMap::new(), HashMap::new());
         Self {
+            bindings,
             binding,
             rest,
             brake,
@@ -44,6 +53,7 @@ impl Porter {
 
     /// What the event means for the seat; `None` when it only taught the porter something.
     pub(super) async fn receive(&mut self, event: discord::Event) -> Option<seat::Message> {
+        self.binding = Arc::clone(&self.bindings.borrow());
         self.threads.observe(&event);
         match event {
             discord::Event::MessageCreate(message) => {

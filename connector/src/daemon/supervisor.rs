@@ -54,6 +54,19 @@ impl Supervisor {
         }
     }
 
+    /// The binding is being read again; [`Self::reloaded`] follows.
+    pub(super) fn reloading(&mut self) {
+        self.tell("RELOADING=1\n");
+    }
+
+    /// The reload is over, whatever came of it.
+    pub(super) fn reloaded(&mut self) {
+        // A supervisor that was never told of readiness is still waiting for the start.
+        if self.ready {
+            self.tell("READY=1\n");
+        }
+    }
+
     /// What is being done, in one line.
     pub(super) fn status(&mut self, line: String) {
         if line != self.status {

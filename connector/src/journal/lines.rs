@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{At, Day, Digest};
+use crate::binding::Changes;
 use crate::discord::Snowflake;
 
 /// `inbox.jsonl`: a message was received and passed the gate. Written before anything else is done about it; its ids are
@@ -205,6 +206,60 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// When.
     pub at: At,
+}
+
+/// `reloads.jsonl`: a reload was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Reload {
+    /// The edited binding is in force.
+    Applied {
+        /// What was swapped.
+        changes: Changes,
+        /// When.
+        at: At,
+    },
+    /// The binding from before stays in force.
+    Refused {
+        /// Why.
+        why: Refused,
+        /// When.
+        at: At,
+    },
+}
+
+/// Every reason to refuse a reload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Refused {
+    /// A signal came without a binding: it was not sent by `mosaic-discord reload`.
+    NothingHandedOver,
+    /// What was handed over is no binding.
+    Invalid {
+        /// The field that does not fit, when it is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
+    },
+    /// Fields that are fixed for the life of the process differ.
+    FixedFields {
+        /// The fields.
+        fields: Vec<String>,
+    },
+    /// A new channel is not in the bound server.
+    ChannelElsewhere {
+        /// The channel.
+        channel: Snowflake,
+    },
+    /// Discord does not show the bot a new channel.
+    ChannelNotSeen {
+        /// The channel.
+        channel: Snowflake,
+    },
+    /// Discord could not be asked about a new channel.
+    LookUpFailed {
+        /// The channel.
+        channel: Snowflake,
+    },
 }
 
 /// The lines that are said once a day.

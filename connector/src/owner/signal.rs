@@ -1,4 +1,4 @@
-//! Telling the owner of a binding to end, and nobody else: the process is pinned by a descriptor before it is judged, so the
+//! Signaling the owner of a binding, and nobody else: the process is pinned by a descriptor before it is judged, so the
 //! one that gets the signal is the one that was looked at, whatever becomes of its id.
 
 use std::io;
@@ -14,6 +14,18 @@ impl<P: Processes> Lock<'_, P> {
     /// # Errors
     /// When the system refuses the descriptor or the signal.
     pub fn terminate(&self) -> io::Result<Standing> {
+        self.signal(Signal::TERM)
+    }
+
+    /// Sends SIGHUP, which makes the connector take the binding that was handed over; else as [`Lock::terminate`].
+    ///
+    /// # Errors
+    /// As [`Lock::terminate`].
+    pub fn hang_up(&self) -> io::Result<Standing> {
+        self.signal(Signal::HUP)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<Standing> {
         let before = self.standing();
         let Standing::Held {
             pid,
@@ -43,7 +55,7 @@ impl<P: Processes> Lock<'_, P> {
             } if again == record => {}
             _ => return Ok(pinned),
         }
-        match pidfd_send_signal(&process, Signal::TERM) {
+        match pidfd_send_signal(&process, signal) {
             Ok(()) => Ok(pinned),
             Err(rustix::io::Errno::SRCH) => Ok(self.standing()),
             Err(errno) => Err(errno.into()),

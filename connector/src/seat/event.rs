@@ -1,9 +1,10 @@
 //! What can happen to the seat and what it can ask for: two closed lists, so that "what can happen here?" has an answer
 //! one can scroll.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
+    binding::Binding,
     broker::Asker,
     delivery::{News, Parcel, Sought},
     discord::Snowflake,
@@ -90,6 +91,8 @@ pub enum Event {
     },
     /// News for the courier.
     Courier(News),
+    /// An edited binding is in force from the next admission on.
+    Rebound(Arc<Binding>),
     /// End when the turn in hand is done: a signal, or something final that happened elsewhere.
     End(Ending),
 }

@@ -17,7 +17,7 @@ pub use recovery::{Past, Plan, Resumed};
 use turn::{Phase, Turn};
 
 use crate::{
-    binding::Limits,
+    binding::{Binding, Limits},
     broker::Asker,
     delivery::{
         Courier, News, Parcel, Receipt, Sought, Step,
@@ -231,6 +231,7 @@ impl Seat {
                 }
             }
             Event::Courier(news) => self.courier_news(news, now, actions),
+            Event::Rebound(binding) => self.rebound(&binding, now, actions),
             Event::End(ending) => self.ending = Some(self.ending.take().unwrap_or(ending)),
         }
     }
@@ -359,13 +360,37 @@ impl Seat {
             name: arrival.requester.clone(),
             server_name: arrival.server_name.clone(),
         };
-        self.turn = Some(Turn::admitted(arrival, now));
+        self.turn = Some(Turn::admitted(arrival, self.limits.reply_chunk_chars, now));
         self.engine = Engine::Busy;
         if self.identity.policy_digest.is_some() {
             actions.push(Action::OpenTurn { message, asker });
         } else {
             self.turn_opened(actions);
         }
+    }
+
+    /// Another binding holds for what was not admitted yet: a held message of somebody who is no longer listed gets no turn.
+    fn rebound(&mut self, binding: &Binding, now: At, actions: &mut Vec<Action>) {
+        self.limits = binding.limits.clone();
+        self.held.retain(|arrival| {
+            let Some(reason) = no_longer(arrival, binding) else {
+                return true;
+            };
+            let Arrival {
+                message: id,
+                place: channel,
+                author,
+                ..
+            } = *arrival;
+            actions.push(Action::Drop(Drop {
+                id,
+                channel,
+                author,
+                reason,
+                at: now,
+            }));
+            false
+        });
     }
 
     fn turn_opened(&mut self, actions: &mut Vec<Action>) {
@@ -466,24 +491,23 @@ impl Seat {
     fn answer(&mut self, reply: Result<String, String>, now: At, actions: &mut Vec<Action>) {
         let Some(turn) = &mut self.turn else { return };
         turn.phase = Phase::Answering;
-        let (chunks, outcome, error) =
-            match reply.map(|text| split(&text, self.limits.reply_chunk_chars)) {
-                Ok(chunks) if !chunks.is_empty() => (
-                    chunks.into_iter().map(|c| c.text).collect(),
-                    Outcome::Answered,
-                    None,
-                ),
-                Ok(_) => (
-                    vec![Fixed::Failed.text().to_owned()],
-                    Outcome::Failed,
-                    Some("empty-reply".to_owned()),
-                ),
-                Err(reason) => (
-                    vec![Fixed::Failed.text().to_owned()],
-                    Outcome::Failed,
-                    Some(reason),
-                ),
-            };
+        let (chunks, outcome, error) = match reply.map(|text| split(&text, turn.chunk_chars)) {
+            Ok(chunks) if !chunks.is_empty() => (
+                chunks.into_iter().map(|c| c.text).collect(),
+                Outcome::Answered,
+                None,
+            ),
+            Ok(_) => (
+                vec![Fixed::Failed.text().to_owned()],
+                Outcome::Failed,
+                Some("empty-reply".to_owned()),
+            ),
+            Err(reason) => (
+                vec![Fixed::Failed.text().to_owned()],
+                Outcome::Failed,
+                Some(reason),
+            ),
+        };
         let parcel = Parcel {
             message: turn.arrival.message,
             place: turn.arrival.place,
@@ -635,6 +659,19 @@ impl Seat {
 
 fn as_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why a message that passed the gate would not pass it any more; its text and its mentions have not changed.
+fn no_longer(arrival: &Arrival, binding: &Binding) -> Option<DropReason> {
+    let Some(user) = binding.user(arrival.author) else {
+        return Some(DropReason::AuthorNotListed);
+    };
+    if binding.channel(arrival.channel).is_none() {
+        return Some(DropReason::ChannelNotListed);
+    }
+    let own = user.channels.as_ref();
+    own.is_some_and(|own| !own.contains(&arrival.channel))
+        .then_some(DropReason::ChannelNotForUser)
 }
 
 /// A fixed line in answer to a message that gets no turn.

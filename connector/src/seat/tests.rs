@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
@@ -245,6 +246,91 @@ fn a_broker_that_goes_away_fails_the_turn_and_ends_the_process() {
         kinds(&seat.handle(posted, now)),
         ["confirmed", "record", "forget", "exit"]
     );
+}
+
+/// A binding that lists channel 20 and the author of every arrival.
+fn binding(limits: Limits) -> Binding {
+    let mut binding = Binding::example();
+    binding.channels[0].id = id(20);
+    binding.users[0].id = id(30);
+    binding.users[0].channels = None;
+    binding.limits = limits;
+    binding
+}
+
+#[test]
+fn a_turn_in_hand_keeps_its_limits_and_the_next_one_has_those_of_the_reload() {
+    let now = At::from_ms(START_MS);
+    let mut seat = seat(limits());
+    let text = format!("{}\n\n{}", "a".repeat(150), "b".repeat(150));
+    let parts = |seat: &mut Seat, number| {
+        for event in [
+            passed(number, "hello"),
+            Event::TurnOpened(Ok(())),
+            settled(&text),
+        ] {
+            seat.handle(event, now);
+        }
+        let kept = seat.handle(Event::TurnClosed(Ok(vec![])), now);
+        let parts = kept.iter().find_map(|action| match action {
+            Action::Keep(parcel) => Some(parcel.chunks.len()),
+            _ => None,
+        });
+        for _ in 0..parts.unwrap_or(0) {
+            let posted = Event::Courier(News::Answered(Answer::Posted(id(99))));
+            seat.handle(posted, now);
+        }
+        parts
+    };
+    seat.handle(passed(1, "hello"), now);
+
+    let wider = Limits {
+        reply_chunk_chars: 1900,
+        ..limits()
+    };
+    seat.handle(Event::Rebound(Arc::new(binding(wider))), now);
+
+    assert_eq!(parts(&mut seat, 1), Some(2), "admitted before");
+    assert_eq!(parts(&mut seat, 2), Some(1), "admitted after");
+}
+
+#[test]
+fn a_held_message_of_somebody_a_reload_took_out_gets_no_turn() {
+    let now = At::from_ms(START_MS);
+    type Edit = fn(&mut Binding);
+    let rows: [(Edit, DropReason); 3] = [
+        (
+            |binding| binding.users[0].id = id(31),
+            DropReason::AuthorNotListed,
+        ),
+        (
+            |binding| binding.channels[0].id = id(21),
+            DropReason::ChannelNotListed,
+        ),
+        (
+            |binding| binding.users[0].channels = Some(vec![id(21)]),
+            DropReason::ChannelNotForUser,
+        ),
+    ];
+    for (edit, expected) in rows {
+        let mut seat = seat(limits());
+        seat.handle(passed(1, "in hand"), now);
+        seat.handle(passed(2, "held"), now);
+        let mut edited = binding(limits());
+        edit(&mut edited);
+
+        let actions = seat.handle(Event::Rebound(Arc::new(edited)), now);
+
+        let dropped = Drop {
+            id: message_id(2),
+            channel: id(20),
+            author: id(30),
+            reason: expected,
+            at: now,
+        };
+        assert_eq!(actions, [Action::Drop(dropped)]);
+        assert_eq!((seat.held(), seat.turn()), (0, Some(message_id(1))));
+    }
 }
 
 #[test]

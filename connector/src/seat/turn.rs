@@ -23,6 +23,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) arrival: Arrival,
+    /// Length of a part of the answer: the limit as it was at the admission.
+    pub(super) chunk_chars: usize,
     pub(super) phase: Phase,
     pub(super) times: Times,
     pub(super) receipt: Reaction,
@@ -32,7 +34,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn admitted(arrival: Arrival, now: At) -> Self {
+    pub(super) fn admitted(arrival: Arrival, chunk_chars: usize, now: At) -> Self {
         let times = Times {
             received: arrival.received,
             admitted: now,
@@ -42,6 +44,7 @@ impl Turn {
         };
         Self {
             arrival,
+            chunk_chars,
             phase: Phase::Opening,
             times,
             receipt: Reaction::NotTried,

@@ -193,6 +193,18 @@ impl House {
         private_file(&self.path("data/discord/sage.json"), &text);
     }
 
+    /// Replaces the binding the way an editor does: a new file, renamed over the old one.
+    ///
+    /// # Panics
+    /// When the disk does not take it.
+    pub fn replace_binding(&self, binding: &Value) {
+        let new = self.path("data/discord/.sage.json.new");
+        // Laid out as the first one was: another layout of `tools` is another `tools` to both programs.
+        let text = serde_json::to_string_pretty(binding).expect("a value prints");
+        private_file(&new, &text);
+        fs::rename(new, self.path("data/discord/sage.json")).expect("a rename");
+    }
+
     /// The folder with pi and the extension.
     #[must_use]
     pub fn install(&self) -> &Path {

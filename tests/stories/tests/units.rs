@@ -147,6 +147,13 @@ async fn under_systemd_the_two_start_together_and_each_crash_is_mended() {
     manager.wait_for(BROKER, "ActiveState", "active").await;
     manager.wait_for(CONNECTOR, "ActiveState", "active").await;
 
+    let (code, said) = manager
+        .run(&format!("systemctl --user reload {CONNECTOR}"))
+        .await;
+    assert_eq!((code, said.as_str()), (0, ""));
+    manager.wait_for(CONNECTOR, "ActiveState", "active").await;
+    assert_eq!(house.journal("reloads.jsonl").len(), 1);
+
     let question = discord.say("ideas", "Jason", "are you back?").await;
     let record = house.wait_for_record(question).await;
     assert_eq!(record["outcome"], "answered");

@@ -151,6 +151,7 @@ To keep it running after logout, and start it at boot:
   loginctl enable-linger
 To look: mosaic-discord service status <binding>
   journalctl --user -u mosaic-broker@<binding> -u mosaic-discord@<binding> -f
+To apply an edited binding: systemctl --user reload mosaic-discord@<binding>
 To end it, so that it can be started again:
   systemctl --user stop mosaic-discord@<binding>
 The brake, after which nothing starts it before STOP is removed:
