@@ -8,6 +8,7 @@ mod recover;
 mod reload;
 mod run;
 mod service;
+mod status;
 mod stop;
 mod turns;
 mod unlock;
@@ -48,6 +49,7 @@ enum Command {
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
     Reload(reload::Reload),
+    Status(status::Status),
     Turns(turns::Turns),
     Why(why::Why),
     Usage(usage::Usage),
@@ -67,6 +69,7 @@ impl Cli {
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),
             Command::Reload(reload) => reload.run(around),
+            Command::Status(status) => status.run(around),
             Command::Turns(turns) => turns.run(around),
             Command::Why(why) => why.run(around),
             Command::Usage(usage) => usage.run(around),

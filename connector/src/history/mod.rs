@@ -5,6 +5,7 @@ mod fate;
 mod tail;
 mod usage;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,14 +91,15 @@ impl History {
 
     /// Messages that were received and neither admitted nor dropped: they wait for their turn.
     pub fn held(&self) -> impl Iterator<Item = &lines::Inbox> {
-        self.inbox.iter().filter(|line| {
-            let id = line.id;
-            !self.admissions.iter().any(|admission| admission.id == id)
-                && !self
-                    .drops
-                    .iter()
-                    .any(|drop| drop.id == id && drop.reason != lines::DropReason::Duplicate)
-        })
+        let begun = self.admissions.iter().map(|line| line.id);
+        let turned_away = self
+            .drops
+            .iter()
+            .filter(|drop| drop.reason != lines::DropReason::Duplicate);
+        let done: HashSet<Snowflake> = begun.chain(turned_away.map(|drop| drop.id)).collect();
+        self.inbox
+            .iter()
+            .filter(move |line| !done.contains(&line.id))
     }
 }
 

@@ -147,6 +147,28 @@ impl<T: Serialize + DeserializeOwned> Spool<T> {
         Ok(messages)
     }
 
+    /// How many answers are kept, for who only looks: nothing is cleaned up.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn count(&self) -> Result<usize, SpoolError> {
+        let unreachable = |source| SpoolError::Unreachable {
+            path: self.folder.clone(),
+            source,
+        };
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(source) => return Err(unreachable(source)),
+        };
+        let mut count = 0;
+        for entry in entries {
+            let name = entry.map_err(unreachable)?.file_name();
+            count += usize::from(!name.to_str().is_some_and(durable::is_part));
+        }
+        Ok(count)
+    }
+
     /// Removes an answer whose record is written. One that is gone already is fine.
     ///
     /// # Errors

@@ -39,9 +39,10 @@ pub struct ConnectorReach {
     pub model_ports: Vec<u16>,
 }
 
-/// The connector's table. The bot token and the binding are read before the fence is entered; an edited binding
-/// comes by hand into a folder of `data`, since a rule on the file dies with it and one on its folder opens too much. Below Landlock ABI 9 the kernel does not look at connections to pathname sockets, so
-/// this process, which needs one, could reach any that file modes allow; the engine, which makes none, cannot.
+/// The connector's table. The bot token and the binding are read before the fence is entered; an edited binding comes by hand
+/// into a folder of `data`, since a rule on the file dies with the file and one on its folder opens too much. Below Landlock
+/// ABI 9 the kernel does not look at connections to pathname sockets, so this process, which needs one, could reach any that
+/// file modes allow; the engine, which makes none, cannot.
 #[must_use]
 pub fn connector(reach: &ConnectorReach) -> Profile {
     let mut profile = Profile::bare(

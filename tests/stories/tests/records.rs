@@ -69,6 +69,18 @@ async fn turns_drops_and_tokens_are_told_while_the_house_runs() {
         assert!(code == Some(0) && said.contains(&expected), "{said}");
     }
 
+    let (code, status) = house.record_says("status", &["--json"]).await;
+    assert_eq!(code, Some(0), "{status}");
+    let status: Value = serde_json::from_str(&status).expect("JSON");
+    let pid = house.connector.as_ref().and_then(stories::Program::pid);
+    assert_eq!(status["connector"]["pid"], json!(pid));
+    assert_eq!(status["connector"]["state"], "running");
+    assert_eq!(
+        (&status["turnsToday"], &status["turnsPerDay"]),
+        (&json!(1), &json!(200))
+    );
+    assert_eq!(status["lastTurn"]["message"], id.as_str());
+
     let (_, usage) = house
         .record_says("usage", &["--by", "user", "--json"])
         .await;
