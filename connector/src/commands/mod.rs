@@ -1,6 +1,7 @@
 //! The operator's commands: what the words on the command line mean. Reading them does nothing; each command is one file
 //! with its arguments and its `run`.
 
+mod abort;
 mod check;
 mod message;
 mod place;
@@ -45,6 +46,7 @@ pub struct Cli {
 enum Command {
     Check(check::Check),
     Run(Run),
+    Abort(abort::Abort),
     Stop(stop::Stop),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
@@ -65,6 +67,7 @@ impl Cli {
         match self.command {
             Command::Check(check) => check.run(around),
             Command::Run(run) => crate::daemon::run(run.prepare(around)?),
+            Command::Abort(abort) => abort.run(around),
             Command::Stop(stop) => stop.run(around),
             Command::Unlock(unlock) => unlock.run(around),
             Command::Recover(recover) => recover.run(around),

@@ -147,6 +147,16 @@ impl Driver {
                     })
                 });
             }
+            Action::Abort(message) => {
+                tracing::info!(%message, "the turn in hand is stopped");
+                // The broker first: what the model still asks for while it ends is refused.
+                if let Some(broker) = &self.broker
+                    && let Err(error) = broker.abort_turn(&message.to_string()).await
+                {
+                    tracing::warn!(%message, %error, "the broker did not take the stop");
+                }
+                self.order(Order::Abort).await;
+            }
             Action::Prompt(arrival) => {
                 let text = self.envelope(&arrival);
                 let timeout = self.timeout_in_hand;

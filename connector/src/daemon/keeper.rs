@@ -27,6 +27,8 @@ pub(super) enum Order {
         /// How long it may work on it.
         timeout: Duration,
     },
+    /// Have the run end; its end comes as that of every run.
+    Abort,
     /// Say that orders are taken, whatever the engine does.
     Answer(oneshot::Sender<()>),
 }
@@ -50,6 +52,12 @@ pub(super) async fn keep(
                 }
                 Some(Order::Prompt { text, timeout }) => {
                     prompt(&mut engine, &text, RunLimits { timeout, grace: ABORT_GRACE })
+                }
+                Some(Order::Abort) => {
+                    if let Some(engine) = &engine {
+                        engine.abort();
+                    }
+                    continue;
                 }
                 Some(Order::Answer(answer)) => {
                     // Whoever asked may have stopped waiting.

@@ -227,6 +227,7 @@ async fn serve(
     let keeper = tokio::spawn(keeper::keep(engine, spec, ordered, events.clone()));
     let _ = events.send(Event::EngineReady);
 
+    stop_turns_on_signal(events.clone()).map_err(Exit::failed)?;
     // From here on a reload is heard; it is taken as soon as messages are.
     let books = &house.driver.books;
     books
@@ -319,6 +320,17 @@ async fn watch(broker: &Broker, events: UnboundedSender<Event>) -> Result<(), Ex
             }
         }
         let _ = events.send(Event::BrokerGone);
+    });
+    Ok(())
+}
+
+/// `abort` sends SIGUSR1, to nobody who does not listen yet: it looks for the binding in force first.
+fn stop_turns_on_signal(events: UnboundedSender<Event>) -> std::io::Result<()> {
+    let mut abort = signal(SignalKind::user_defined1())?;
+    tokio::spawn(async move {
+        while abort.recv().await.is_some() {
+            let _ = events.send(Event::Abort);
+        }
     });
     Ok(())
 }

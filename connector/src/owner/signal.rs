@@ -25,6 +25,14 @@ impl<P: Processes> Lock<'_, P> {
         self.signal(Signal::HUP)
     }
 
+    /// Sends SIGUSR1, which makes the connector stop the turn in hand; else as [`Lock::terminate`].
+    ///
+    /// # Errors
+    /// As [`Lock::terminate`].
+    pub fn interrupt_turn(&self) -> io::Result<Standing> {
+        self.signal(Signal::USR1)
+    }
+
     fn signal(&self, signal: Signal) -> io::Result<Standing> {
         let before = self.standing();
         let Standing::Held {

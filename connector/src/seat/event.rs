@@ -93,6 +93,8 @@ pub enum Event {
     Courier(News),
     /// An edited binding is in force from the next admission on.
     Rebound(Arc<Binding>),
+    /// A person stops the turn in hand; without one, or when its answer is on the way, nothing changes.
+    Abort,
     /// End when the turn in hand is done: a signal, or something final that happened elsewhere.
     End(Ending),
 }
@@ -147,6 +149,8 @@ pub enum Action {
     },
     /// Close the broker's turn; answered by [`Event::TurnClosed`].
     CloseTurn(Snowflake),
+    /// Have the broker refuse further calls of this turn and the engine end its run, which it reports as before.
+    Abort(Snowflake),
     /// Give the engine its prompt; answered by [`Event::Prompted`] and [`Event::Settled`] or [`Event::EngineGone`].
     Prompt(Box<Arrival>),
     /// Start a fresh engine after a pause; answered by [`Event::EngineReady`] or [`Event::EngineGone`].

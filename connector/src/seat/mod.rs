@@ -24,7 +24,7 @@ use crate::{
         split::{count, split},
     },
     discord::Snowflake,
-    fixed::Fixed,
+    fixed::{Fixed, aborted},
     journal::{
         At, Day, Delivery, Digest, Outcome, Sandbox,
         lines::{Admission, Drop, DropReason, Inbox, Notice, NoticeKind, Outbox},
@@ -197,7 +197,7 @@ impl Seat {
             }) => {
                 self.arrived(arrival, braked, known, now, actions);
             }
-            Event::TurnOpened(Ok(())) => self.turn_opened(actions),
+            Event::TurnOpened(Ok(())) => self.turn_opened(now, actions),
             Event::TurnOpened(Err(reason)) => self.turn_failed(reason, now, actions),
             Event::CallEnded(call) => {
                 if let Some(turn) = &mut self.turn {
@@ -231,6 +231,7 @@ impl Seat {
                 }
             }
             Event::Courier(news) => self.courier_news(news, now, actions),
+            Event::Abort => self.abort(actions),
             Event::Rebound(binding) => self.rebound(&binding, now, actions),
             Event::End(ending) => self.ending = Some(self.ending.take().unwrap_or(ending)),
         }
@@ -365,7 +366,23 @@ impl Seat {
         if self.identity.policy_digest.is_some() {
             actions.push(Action::OpenTurn { message, asker });
         } else {
-            self.turn_opened(actions);
+            self.turn_opened(now, actions);
+        }
+    }
+
+    fn abort(&mut self, actions: &mut Vec<Action>) {
+        let Some(turn) = &mut self.turn else { return };
+        let message = turn.arrival.message;
+        match turn.phase {
+            // The broker still opens it; it is closed again as soon as it is open.
+            Phase::Opening => turn.aborted = true,
+            Phase::Running if !turn.aborted => {
+                turn.aborted = true;
+                actions.push(Action::Abort(message));
+            }
+            // What the engine said is not sent; the broker's list of what was done comes with the close.
+            Phase::Closing(_) => turn.aborted = true,
+            Phase::Running | Phase::Answering => {}
         }
     }
 
@@ -393,14 +410,24 @@ impl Seat {
         });
     }
 
-    fn turn_opened(&mut self, actions: &mut Vec<Action>) {
+    fn turn_opened(&mut self, now: At, actions: &mut Vec<Action>) {
         if let Some(turn) = self
             .turn
             .as_mut()
             .filter(|turn| turn.phase == Phase::Opening)
         {
             turn.phase = Phase::Running;
-            actions.push(Action::Prompt(Box::new(turn.arrival.clone())));
+            if !turn.aborted {
+                actions.push(Action::Prompt(Box::new(turn.arrival.clone())));
+                return;
+            }
+            // It never reached the engine, which is as idle as before.
+            self.engine = Engine::Idle(0);
+            let settled = Settled {
+                reply: Err("aborted".into()),
+                share: Default::default(),
+            };
+            self.run_ended(settled, now, actions);
         }
     }
 
@@ -492,6 +519,8 @@ impl Seat {
         let Some(turn) = &mut self.turn else { return };
         turn.phase = Phase::Answering;
         let (chunks, outcome, error) = match reply.map(|text| split(&text, turn.chunk_chars)) {
+            // Whatever the engine still said: the person was promised that it stops.
+            _ if turn.aborted => (vec![aborted(&turn.calls)], Outcome::Aborted, None),
             Ok(chunks) if !chunks.is_empty() => (
                 chunks.into_iter().map(|c| c.text).collect(),
                 Outcome::Answered,

@@ -98,6 +98,7 @@ fn kinds(actions: &[Action]) -> Vec<&'static str> {
         Action::StopTyping => "stop-typing",
         Action::OpenTurn { .. } => "open",
         Action::CloseTurn(_) => "close",
+        Action::Abort(_) => "abort",
         Action::Prompt(_) => "prompt",
         Action::StartEngine(_) => "start-engine",
         Action::Post { .. } => "post",
@@ -246,6 +247,65 @@ fn a_broker_that_goes_away_fails_the_turn_and_ends_the_process() {
         kinds(&seat.handle(posted, now)),
         ["confirmed", "record", "forget", "exit"]
     );
+}
+
+#[test]
+fn a_stopped_turn_says_what_was_done_whatever_the_engine_still_says_and_the_next_one_runs() {
+    let now = At::from_ms(START_MS);
+    let mut seat = seat(limits());
+    let mut done = TurnRecord::example().tools;
+    done[0].outcome = crate::journal::CallOutcome::Done;
+    for event in [passed(1, "hello"), Event::TurnOpened(Ok(()))] {
+        seat.handle(event, now);
+    }
+    seat.handle(passed(2, "held"), now);
+
+    assert_eq!(
+        seat.handle(Event::Abort, now),
+        [Action::Abort(message_id(1))]
+    );
+    assert_eq!(seat.handle(Event::Abort, now), [], "once is enough");
+    assert_eq!(kinds(&seat.handle(settled("too late"), now)), ["close"]);
+    let answered = seat.handle(Event::TurnClosed(Ok(done)), now);
+    let said = answered.iter().find_map(|action| match action {
+        Action::Post { content, .. } => Some(content.as_str()),
+        _ => None,
+    });
+    assert_eq!(
+        said,
+        Some("I stopped, as I was told to. Already done: `read_file`.")
+    );
+    let ended = seat.handle(Event::Courier(News::Answered(Answer::Posted(id(99)))), now);
+    let outcome = ended.iter().find_map(|action| match action {
+        Action::Record(record) => Some(record.outcome),
+        _ => None,
+    });
+    assert_eq!(outcome, Some(Outcome::Aborted));
+    assert_eq!(seat.turn(), Some(message_id(2)));
+}
+
+#[test]
+fn a_turn_that_is_stopped_while_it_opens_never_reaches_the_engine() {
+    let now = At::from_ms(START_MS);
+    let mut seat = seat(limits());
+    seat.handle(passed(1, "hello"), now);
+
+    assert_eq!(seat.handle(Event::Abort, now), []);
+    assert_eq!(
+        kinds(&seat.handle(Event::TurnOpened(Ok(())), now)),
+        ["close"]
+    );
+    assert_eq!(
+        kinds(&seat.handle(Event::TurnClosed(Ok(vec![])), now)),
+        ["stop-typing", "keep", "intent", "post"]
+    );
+}
+
+#[test]
+fn without_a_turn_in_hand_there_is_nothing_to_stop() {
+    let mut seat = seat(limits());
+
+    assert_eq!(seat.handle(Event::Abort, At::from_ms(START_MS)), []);
 }
 
 /// A binding that lists channel 20 and the author of every arrival.
@@ -562,6 +622,7 @@ impl World {
             Action::Type(_) | Action::StopTyping => {}
             Action::OpenTurn { .. } => self.events.push_back(Event::TurnOpened(Ok(()))),
             Action::CloseTurn(_) => self.events.push_back(Event::TurnClosed(Ok(vec![]))),
+            Action::Abort(_) => {}
             Action::Prompt(arrival) => {
                 self.prompts.push(arrival.message);
                 let number = arrival.message.get() - message_id(0).get();

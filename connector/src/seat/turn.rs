@@ -26,6 +26,8 @@ pub(super) struct Turn {
     /// Length of a part of the answer: the limit as it was at the admission.
     pub(super) chunk_chars: usize,
     pub(super) phase: Phase,
+    /// A person stopped it.
+    pub(super) aborted: bool,
     pub(super) times: Times,
     pub(super) receipt: Reaction,
     pub(super) share: EngineShare,
@@ -46,6 +48,7 @@ impl Turn {
             arrival,
             chunk_chars,
             phase: Phase::Opening,
+            aborted: false,
             times,
             receipt: Reaction::NotTried,
             share: EngineShare::default(),

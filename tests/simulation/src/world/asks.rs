@@ -108,6 +108,10 @@ impl World {
                 }
                 self.order(Order::Prompt(message));
             }
+            // No schedule of the simulation has a person who stops a turn.
+            Action::Abort(message) => self
+                .rules
+                .refuse(format!("{message} is stopped and nobody asked")),
             Action::StartEngine(pause) => self.order(Order::Start(pause)),
             Action::Post {
                 place,
