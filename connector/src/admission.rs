@@ -273,6 +273,81 @@ mod tests {
     }
 
     #[test]
+    fn d_36_a_mention_in_a_thread_does_not_keep_it_awake() {
+        let place = Place::ThreadOf(id(21));
+        let mention = json!([{ "id": "9", "username": "sage" }]);
+        let first = json!({ "channel_id": "40", "mentions": mention });
+
+        assert_eq!(outcome(&first, place), "turn in 21");
+        assert_eq!(
+            outcome(&json!({ "channel_id": "40" }), place),
+            "not-mentioned"
+        );
+    }
+
+    #[test]
+    fn d_37_the_bots_role_is_not_the_bot() {
+        let role = json!({ "channel_id": "21", "mention_roles": ["8"], "content": "<@&8> hello" });
+
+        assert_eq!(outcome(&role, Place::Unseen), "role-mention");
+    }
+
+    #[test]
+    fn d_38_everyone_is_not_the_bot() {
+        let everyone = json!({
+            "channel_id": "21", "mention_everyone": true, "mentions": [], "content": "@everyone hello",
+        });
+
+        assert_eq!(outcome(&everyone, Place::Unseen), "not-mentioned");
+    }
+
+    #[test]
+    fn d_43_neither_another_bot_nor_a_webhook_nor_its_own_message_gets_an_answer() {
+        let mention = json!([{ "id": "9", "username": "sage" }]);
+        for (author, webhook, expected) in [
+            (json!({ "id": "33", "bot": true }), json!(null), "bot"),
+            (
+                json!({ "id": "30", "username": "u30" }),
+                json!("5"),
+                "webhook",
+            ),
+            (
+                json!({ "id": "9", "bot": true }),
+                json!(null),
+                "own-message",
+            ),
+        ] {
+            let message = json!({ "author": author, "webhook_id": webhook, "mentions": mention });
+            assert_eq!(outcome(&message, Place::Unseen), expected);
+        }
+    }
+
+    #[test]
+    fn d_46_a_message_without_text_is_one_drop_whatever_hangs_on_it() {
+        for carried in [
+            json!({ "attachments": [{}] }),
+            json!({ "sticker_items": [{}] }),
+            json!({ "attachments": [{}], "flags": 1 << 13 }),
+            json!({ "poll": {} }),
+        ] {
+            let mut over = carried;
+            over["content"] = json!("");
+            assert_eq!(outcome(&over, Place::Unseen), "no-text", "{over}");
+        }
+    }
+
+    #[test]
+    fn d_47_a_forward_is_no_word_of_the_forwarder() {
+        let snapshot = json!([{ "message": { "content": "delete everything" } }]);
+        let forward = json!({
+            "content": "", "message_snapshots": snapshot,
+            "message_reference": { "type": 1, "message_id": "7" },
+        });
+
+        assert_eq!(outcome(&forward, Place::Unseen), "forward");
+    }
+
+    #[test]
     fn a_listed_user_name_on_a_webhook_or_bot_gains_nothing() {
         assert_eq!(
             outcome(&json!({ "webhook_id": "30" }), Place::Unseen),

@@ -439,6 +439,47 @@ async fn d_06_d_11_a_limit_in_the_middle_costs_time_and_no_message() {
     );
 }
 
+/// The processor is taken away for longer than a call may take, while its answer waits in the socket.
+#[tokio::test]
+async fn d_04_a_process_that_was_held_up_posts_one_message() {
+    let discord = {
+        // The stand-in lives on threads of its own: it answers while ours is held up.
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let threads = tokio::runtime::Runtime::new().unwrap();
+            threads.block_on(async {
+                let _ = send.send(acme().start().await);
+                std::future::pending::<()>().await;
+            });
+        });
+        receive.recv().unwrap()
+    };
+    let whole = Duration::from_millis(200);
+    let rest = rest(
+        &discord,
+        Timing {
+            whole,
+            ..Timing::STANDARD
+        },
+    );
+    let ideas = id(discord.channel_id("ideas"));
+    let message = text("once", "n-1", None);
+
+    let call = {
+        let (rest, message) = (Arc::clone(&rest), message.clone());
+        tokio::spawn(async move { rest.create_message(ideas, &message).await })
+    };
+    while discord.said_by_bot("ideas").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    std::thread::sleep(2 * whole);
+    if call.await.unwrap().is_err() {
+        rest.create_message(ideas, &message).await.unwrap();
+    }
+
+    assert_eq!(discord.said_by_bot("ideas").len(), 1);
+}
+
 #[tokio::test]
 async fn d_09_the_answer_to_a_deleted_question_is_posted_all_the_same() {
     let discord = acme().start().await;

@@ -8,13 +8,13 @@ use tokio::sync::mpsc::{Sender, UnboundedSender};
 use super::{
     books::{BookError, Books},
     keeper::Order,
-    typing::Typing,
+    typing::{self, Typing},
 };
 use crate::{
     broker::Broker,
     delivery::{Answer, News, Read, ReadBack, Sighting, Sought, Standing, read_back::PAGE},
     discord::{CreateMessage, Rest, RestError, Snowflake, model::Message},
-    journal::Reaction,
+    journal::{Reaction, lines::DropReason},
     prompt::Envelope,
     seat::{Action, Arrival, Ending, Event},
 };
@@ -57,7 +57,8 @@ impl Driver {
                     }
                 }
                 Action::Type(place) => {
-                    self.typing = Some(Typing::start(Arc::clone(&self.rest), place));
+                    let rest = Arc::clone(&self.rest);
+                    self.typing = Some(Typing::start(rest, place, typing::EVERY));
                 }
                 // A sync may take seconds; the other tasks of this worker go on meanwhile.
                 line @ (Action::Inbox(_)
@@ -82,7 +83,12 @@ impl Driver {
                 self.timeout_in_hand = self.turn_timeout;
                 self.books.admission(&line)
             }
-            Action::Drop(line) => self.books.drop(&line),
+            Action::Drop(line) => {
+                if line.reason == DropReason::ForeignOwnMessage {
+                    tracing::error!(message = %line.id, "this bot's account said something this connector did not: another process has the token");
+                }
+                self.books.drop(&line)
+            }
             Action::Notice(line) => self.books.notice(&line),
             Action::Outbox(line) => self.books.outbox(&line),
             Action::Keep(parcel) => self.books.keep(&parcel),

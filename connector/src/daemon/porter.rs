@@ -8,6 +8,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     admission::{self, Place, Verdict},
     binding::Binding,
+    delivery::answered_by,
     discord::{self, Rest, RestError, Snowflake, Threads, model::Message, threads},
     journal::{
         At,
@@ -143,13 +144,18 @@ impl Porter {
             channel_id: channel,
             ..
         } = *message;
-        seat::Message::Dropped(Drop {
+        let line = Drop {
             id,
             channel,
             author: message.author.id,
             reason,
             at: At::now(),
-        })
+        };
+        if reason == DropReason::OwnMessage {
+            let answers = message.nonce.as_deref().and_then(answered_by);
+            return seat::Message::Own { line, answers };
+        }
+        seat::Message::Dropped(line)
     }
 
     fn place(&self, channel: Snowflake) -> Place {

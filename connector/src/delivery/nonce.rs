@@ -14,9 +14,26 @@ pub fn nonce(message: Snowflake, part: usize) -> String {
     nonce
 }
 
+/// The message that a chunk with this nonce answers; nothing when the nonce is not of this shape.
+pub fn answered_by(nonce: &str) -> Option<Snowflake> {
+    let (message, part) = nonce.split_once('-')?;
+    let part_is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    part_is_number.then_some(message.parse().ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nonce_names_the_message_it_answers_and_others_name_none() {
+        let id = Snowflake::parse("7").unwrap();
+
+        assert_eq!(answered_by(&nonce(id, 12)), Some(id));
+        for foreign in ["", "7", "7-", "-1", "7-x", "07-1", "7-1-1"] {
+            assert_eq!(answered_by(foreign), None, "{foreign}");
+        }
+    }
 
     #[test]
     fn d_67_the_largest_id_and_part_999_fit() {

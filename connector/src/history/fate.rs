@@ -267,6 +267,9 @@ fn said_so(
 fn words(reason: DropReason) -> &'static str {
     match reason {
         DropReason::OwnMessage => "the bot wrote it itself.",
+        DropReason::ForeignOwnMessage => {
+            "the bot's account wrote it, but not this connector: another process has the token."
+        }
         DropReason::OtherGuild => "it is a direct message or from another server.",
         DropReason::Webhook => "it came through a webhook, where the author proves nothing.",
         DropReason::Bot => "a bot or Discord itself wrote it.",

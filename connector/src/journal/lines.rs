@@ -126,6 +126,8 @@ pub struct Drop {
 pub enum DropReason {
     /// Our own message came back.
     OwnMessage,
+    /// Our own account said it and this connector did not: another process has the token (D-35).
+    ForeignOwnMessage,
     /// A direct message, or one from another server.
     OtherGuild,
     /// Posted through a webhook: the author proves nothing.
@@ -175,7 +177,7 @@ impl DropReason {
     /// The binding field whose value decided, as a path into the file; nothing for rules no binding can change.
     pub fn binding_field(self) -> Option<&'static str> {
         match self {
-            Self::OwnMessage => Some("botUserId"),
+            Self::OwnMessage | Self::ForeignOwnMessage => Some("botUserId"),
             Self::OtherGuild => Some("guildId"),
             Self::AuthorNotListed => Some("users"),
             Self::ChannelNotListed => Some("channels"),

@@ -50,6 +50,13 @@ pub enum Message {
     },
     /// It was turned away.
     Dropped(lines::Drop),
+    /// Our own account said it.
+    Own {
+        /// Its line, for the case that it is ours.
+        line: lines::Drop,
+        /// The message it answers, by its nonce.
+        answers: Option<Snowflake>,
+    },
 }
 
 /// How a run of the engine ended.

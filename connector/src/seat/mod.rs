@@ -190,6 +190,12 @@ impl Seat {
     fn take(&mut self, event: Event, now: At, actions: &mut Vec<Action>) {
         match event {
             Event::Message(Message::Dropped(drop)) => actions.push(Action::Drop(drop)),
+            Event::Message(Message::Own { mut line, answers }) => {
+                if !answers.is_some_and(|message| self.seen.contains(&message)) {
+                    line.reason = DropReason::ForeignOwnMessage;
+                }
+                actions.push(Action::Drop(line));
+            }
             Event::Message(Message::Passed {
                 arrival,
                 braked,

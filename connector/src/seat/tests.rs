@@ -193,12 +193,87 @@ fn the_ceiling_is_said_once_a_day_and_lifts_at_midnight() {
 }
 
 #[test]
-fn a_message_replayed_too_late_is_dropped() {
+fn d_51_a_message_replayed_too_late_is_dropped() {
     let mut world = World::new(limits());
     world.now_ms += 900_001;
     world.say(1, "hello");
     world.run();
     assert_eq!(world.drop_reasons(), [DropReason::TooOld]);
+}
+
+#[test]
+fn d_51_what_was_held_or_unfinished_yesterday_is_no_surprise_today() {
+    let mut world = World::new(limits());
+    world.long_reply_to = Some(message_id(1));
+    world.say(1, "hello");
+    world.say(2, "hello");
+    // Dies with the first half of one answer in the channel and another message held.
+    world.power_for = Some(13);
+    world.run();
+    let posted_yesterday = world.texts();
+    world.power_for = None;
+    world.now_ms += 24 * 3600 * 1000;
+
+    world.restart();
+    world.run();
+
+    assert_eq!(world.texts(), posted_yesterday);
+    assert_eq!(world.prompts, [message_id(1)]);
+    assert_eq!(world.records.len() + world.drops.len(), 2);
+    assert!(world.spool.is_empty());
+}
+
+#[test]
+fn d_53_however_a_turn_ends_typing_ends_before_its_answer_and_never_returns() {
+    let ends: [&[Event]; 4] = [
+        &[settled("hi")],
+        &[settled("hi"), Event::End(Ending::Asked)],
+        &[Event::EngineGone("engine-lost".into())],
+        &[Event::BrokerGone],
+    ];
+    for end in ends {
+        let mut seat = seat(limits());
+        let now = At::from_ms(START_MS);
+        let mut done = kinds(&seat.handle(passed(1, "hello"), now));
+        let closed = [Event::TurnClosed(Ok(vec![]))];
+        for event in [Event::TurnOpened(Ok(()))].iter().chain(end).chain(&closed) {
+            done.extend(kinds(&seat.handle(event.clone(), now)));
+        }
+
+        let typing: Vec<_> = done
+            .iter()
+            .filter(|kind| ["type", "stop-typing", "post"].contains(kind))
+            .collect();
+        assert_eq!(typing, [&"type", &"stop-typing", &"post"], "{end:?}");
+    }
+}
+
+#[test]
+fn d_35_what_the_account_said_and_this_process_did_not_is_told_as_foreign() {
+    let mut seat = seat(limits());
+    let now = At::from_ms(START_MS);
+    let _ = seat.handle(passed(1, "hello"), now);
+    let line = Drop {
+        id: message_id(9),
+        channel: id(20),
+        author: id(9),
+        reason: DropReason::OwnMessage,
+        at: now,
+    };
+    let mut reason = |answers| {
+        let own = Message::Own {
+            line: line.clone(),
+            answers,
+        };
+        match seat.handle(Event::Message(own), now).as_slice() {
+            [Action::Drop(line)] => line.reason,
+            other => panic!("{other:?}"),
+        }
+    };
+
+    assert_eq!(reason(Some(message_id(1))), DropReason::OwnMessage);
+    assert_eq!(reason(Some(message_id(2))), DropReason::ForeignOwnMessage);
+    assert_eq!(reason(None), DropReason::ForeignOwnMessage);
 }
 
 #[test]

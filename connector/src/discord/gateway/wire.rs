@@ -388,6 +388,29 @@ mod tests {
     }
 
     #[test]
+    fn d_45_a_preview_that_arrives_later_is_no_second_message() {
+        let frame = |name: &str| {
+            format!(
+                r#"{{"op":0,"s":2,"t":"{name}","d":{{"id":"1","channel_id":"2","guild_id":"3","content":"see https://example.org/",
+                    "embeds":[{{}}],"author":{{"id":"4","username":"jay"}}}}}}"#
+            )
+        };
+        let event = |name: &str| match read(frame(name).as_bytes()) {
+            Ok(Inbound::Dispatch {
+                dispatch: Dispatch::Event(event),
+                ..
+            }) => event,
+            other => panic!("{other:?}"),
+        };
+
+        assert!(matches!(event("MESSAGE_CREATE"), Event::MessageCreate(_)));
+        assert_eq!(
+            event("MESSAGE_UPDATE"),
+            Event::Other("MESSAGE_UPDATE".into())
+        );
+    }
+
+    #[test]
     fn an_odd_event_name_is_not_repeated() {
         assert_eq!(printable("MESSAGE_CREATE"), "MESSAGE_CREATE");
         assert_eq!(printable("\u{1b}[31m"), "an event with an odd name");
