@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -14,7 +15,10 @@ use stand_ins::{
 };
 use tempfile::TempDir;
 
-use crate::program::{Notify, Program, Programs};
+use crate::{
+    discretion::Discretion,
+    program::{Log, Notify, Program, Programs},
+};
 
 /// The binding's name.
 pub const BINDING: &str = "sage";
@@ -56,6 +60,9 @@ pub struct House {
     install: PathBuf,
     api: String,
     notify: Notify,
+    discretion: Discretion,
+    /// What every program of this house has said.
+    logs: Mutex<Vec<Log>>,
     /// Gateway sessions that connectors of this house have begun.
     sessions: usize,
     /// The broker, while it runs.
@@ -104,6 +111,8 @@ impl House {
             programs: Programs::of_this_build(),
             api: discord.base_url(),
             notify,
+            discretion: Discretion::new(secrets(discord, model), discord.onlooker()),
+            logs: Mutex::default(),
             sessions: 0,
             folder,
             broker: None,
@@ -331,6 +340,7 @@ impl House {
             &words,
             &[("HOME", &home), ("MOSAIC_DISCORD_API", &self.api)],
         );
+        self.hear(&program);
         let status = program.ended(PATIENCE).await;
         (status.code(), program.said())
     }
@@ -348,6 +358,7 @@ impl House {
             ("NOTIFY_SOCKET", self.notify.path()),
         ];
         let mut broker = Program::start(&self.programs.path("mosaic-broker"), &words, &environment);
+        self.hear(&broker);
         let ready = tokio::select! {
             ready = self.notify.ready(PATIENCE) => ready,
             // One that refuses to start says why; nobody has to wait for it.
@@ -376,11 +387,14 @@ impl House {
             ("MOSAIC_DISCORD_API", self.api.as_str()),
         ];
         all.extend_from_slice(environment);
-        self.connector = Some(Program::start(
-            &self.programs.path("mosaic-discord"),
-            &words,
-            &all,
-        ));
+        let connector = Program::start(&self.programs.path("mosaic-discord"), &words, &all);
+        self.hear(&connector);
+        self.connector = Some(connector);
+    }
+
+    fn hear(&self, program: &Program) {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.push(program.log());
     }
 
     /// Starts both and waits for the gateway session.
@@ -447,6 +461,35 @@ impl House {
         }
         (self.connector, self.broker) = (None, None);
     }
+}
+
+/// However the story ends, nothing in it may have been discreet only by luck.
+impl Drop for House {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let logs: Vec<String> = logs.iter().map(Log::text).collect();
+        let breaches = self
+            .discretion
+            .breaches(&self.path("data/discord/sage"), &logs);
+        assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+    }
+}
+
+/// What lies in the house and may stand in no log: the bot's token, the provider's key, the file outside the roots.
+fn secrets(discord: &Discord, model: &Model) -> Vec<String> {
+    let keys = model.models_json()["providers"].clone();
+    let keys = keys.as_object().cloned().unwrap_or_default();
+    let keys = keys
+        .values()
+        .filter_map(|provider| provider["apiKey"].as_str())
+        .map(str::to_owned);
+    let mut secrets = vec![discord.token(), SECRET_TEXT.to_owned()];
+    secrets.extend(keys);
+    assert_eq!(secrets.len(), 3, "the provider's key is among them");
+    secrets
 }
 
 fn private_folder(path: &Path) {

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod discretion;
 mod house;
 mod program;
 mod units;

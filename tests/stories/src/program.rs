@@ -103,6 +103,11 @@ impl Program {
             .clone()
     }
 
+    /// What it says, also after it is gone.
+    pub(crate) fn log(&self) -> Log {
+        Log(Arc::clone(&self.said))
+    }
+
     /// Sends it a signal; nothing when it has ended.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
@@ -162,6 +167,19 @@ fn listen(
             said.push('\n');
         }
     })
+}
+
+/// What one program said.
+#[derive(Debug, Clone)]
+pub(crate) struct Log(Arc<Mutex<String>>);
+
+impl Log {
+    pub(crate) fn text(&self) -> String {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
 }
 
 /// The socket a service tells that it is ready.

@@ -99,6 +99,23 @@ impl Drop for Discord {
     }
 }
 
+/// Looks on; sees the world also after the stand-in itself is gone.
+#[derive(Clone, Debug)]
+pub struct Onlooker {
+    shared: Arc<Shared>,
+}
+
+impl Onlooker {
+    /// Every text that stands in a channel, whoever wrote it.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        self.shared.look(|world| {
+            let messages = world.messages.values();
+            messages.map(|message| message.content.clone()).collect()
+        })
+    }
+}
+
 /// Starting it and finding it.
 impl Discord {
     /// Begins the description of a server of this name.
@@ -249,6 +266,14 @@ impl Discord {
     #[must_use]
     pub fn sessions(&self) -> Vec<String> {
         self.look(World::sessions)
+    }
+
+    /// Somebody who looks on, for a check after the test is over.
+    #[must_use]
+    pub fn onlooker(&self) -> Onlooker {
+        Onlooker {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// What happened, in order.
