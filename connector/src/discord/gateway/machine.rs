@@ -19,8 +19,8 @@ use crate::discord::rest::RestError;
 pub(super) const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// From IDENTIFY or RESUME to the session, or to the last event of a long replay.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Between two IDENTIFYs; Discord answers a faster one with op 9.
-const IDENTIFY_SPACING: Duration = Duration::from_secs(5);
+/// Between two IDENTIFYs; Discord answers a faster one with op 9. More than its 5 s, which it counts from arrival to arrival.
+const IDENTIFY_SPACING: Duration = Duration::from_secs(6);
 /// Session starts that are never used: one too many and Discord resets the token, and the operator's `check` needs some.
 const IDENTIFY_RESERVE: u64 = 5;
 /// Failed resumes after which the session is given up: it may be broken at Discord's side (D-23, D-24).

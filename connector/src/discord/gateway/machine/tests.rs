@@ -757,7 +757,7 @@ fn after_a_normal_close_one_resume_is_tried() {
 }
 
 #[test]
-fn identifies_are_five_seconds_apart() {
+fn identifies_are_more_than_five_seconds_apart() {
     let mut gateway = live([
         (Input::Start, 0),
         (found(1000), 0),
@@ -778,13 +778,13 @@ fn identifies_are_five_seconds_apart() {
         gateway.handle(hello(), at(2)),
         [
             beat_at(22),
-            Action::Set(Timer::Enter, secs(5)),
-            deadline(65)
+            Action::Set(Timer::Enter, secs(6)),
+            deadline(66)
         ]
     );
     assert_eq!(
-        gateway.handle(Input::Timer(Timer::Enter), at(5)),
-        [Action::Send(Outbound::Identify), deadline(65)]
+        gateway.handle(Input::Timer(Timer::Enter), at(6)),
+        [Action::Send(Outbound::Identify), deadline(66)]
     );
 }
 
