@@ -496,7 +496,7 @@ impl Seat {
     fn broker_gone(&mut self, now: At, actions: &mut Vec<Action>) {
         self.broker_gone = true;
         self.ending.get_or_insert(Ending::Failed(
-            "The broker went away; the turn in hand was ended.".into(),
+            "The broker went away, and the connector with it; a turn in hand was ended. Start the broker, then the connector.".into(),
         ));
         let Some(turn) = &mut self.turn else { return };
         match std::mem::replace(&mut turn.phase, Phase::Answering) {
