@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::mpsc::{Sender, UnboundedSender};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::{Sender, UnboundedSender},
+};
 
 use super::{
     books::{BookError, Books},
@@ -27,6 +30,8 @@ const UNKNOWN_MESSAGE: u64 = 10_008;
 pub(super) struct Driver {
     pub(super) books: Books,
     pub(super) rest: Arc<Rest>,
+    /// Where everything that talks to Discord runs.
+    pub(super) network: Handle,
     pub(super) bot: Snowflake,
     pub(super) guild_name: String,
     /// How long the engine may work on a turn that is admitted now.
@@ -57,10 +62,11 @@ impl Driver {
                     }
                 }
                 Action::Type(place) => {
+                    let _on_network = self.network.enter();
                     let rest = Arc::clone(&self.rest);
                     self.typing = Some(Typing::start(rest, place, typing::EVERY));
                 }
-                // A sync may take seconds; the other tasks of this worker go on meanwhile.
+                // A sync may take seconds: the seat waits for it, and nothing that must not wait runs on its thread.
                 line @ (Action::Inbox(_)
                 | Action::Admission(_)
                 | Action::Drop(_)
@@ -68,7 +74,7 @@ impl Driver {
                 | Action::Outbox(_)
                 | Action::Keep(_)
                 | Action::Forget(_)
-                | Action::Record(_)) => tokio::task::block_in_place(|| self.write(line))?,
+                | Action::Record(_)) => self.write(line)?,
                 asked => self.ask(asked).await,
             }
         }
@@ -105,7 +111,7 @@ impl Driver {
     async fn ask(&self, action: Action) {
         match action {
             Action::React { place, message } => {
-                self.later(react(Arc::clone(&self.rest), place, message));
+                self.on_network(react(Arc::clone(&self.rest), place, message));
             }
             Action::Post {
                 place,
@@ -113,7 +119,7 @@ impl Driver {
                 nonce,
                 content,
             } => {
-                self.later(post(
+                self.on_network(post(
                     Arc::clone(&self.rest),
                     place,
                     reply_to,
@@ -122,7 +128,7 @@ impl Driver {
                 ));
             }
             Action::LookFor { place, sought } => {
-                self.later(look_for(Arc::clone(&self.rest), self.bot, place, sought));
+                self.on_network(look_for(Arc::clone(&self.rest), self.bot, place, sought));
             }
             Action::WakeCourier(after) => self.later(async move {
                 tokio::time::sleep(after).await;
@@ -193,12 +199,17 @@ impl Driver {
     }
 
     fn later(&self, event: impl Future<Output = Event> + Send + 'static) {
-        let events = self.events.clone();
-        tokio::spawn(async move {
-            // The seat is gone only when the process ends.
-            let _ = events.send(event.await);
-        });
+        tokio::spawn(told(self.events.clone(), event));
     }
+
+    fn on_network(&self, event: impl Future<Output = Event> + Send + 'static) {
+        self.network.spawn(told(self.events.clone(), event));
+    }
+}
+
+async fn told(events: UnboundedSender<Event>, event: impl Future<Output = Event>) {
+    // The seat is gone only when the process ends.
+    let _ = events.send(event.await);
 }
 
 /// The role, and the name the person chose where it says something else (DESIGN 7.1).

@@ -104,10 +104,18 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
         "confined"
     );
 
-    let threads = runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // Discord has a thread of its own, so that heartbeats go out while this one waits for a disk or reads pi. Seat, broker
+    // and engine share this one: a message's way to pi is then a queue, not three threads waking each other.
+    let network = runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("network")
         .enable_all()
-        .build();
+        .build()
+        .map_err(Exit::failed)?;
+    let seat = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Exit::failed)?;
     let spec = EngineSpec {
         binding: binding.name.clone(),
         model: ModelChoice {
@@ -131,9 +139,8 @@ pub fn run(prepared: Prepared) -> Result<(), Exit> {
         ),
         start_timeout: ENGINE_START,
     };
-    let ended = threads
-        .map_err(Exit::failed)?
-        .block_on(serve(&prepared, books, past, spec, supervisor));
+    let discord = network.handle().clone();
+    let ended = seat.block_on(serve(&prepared, books, past, spec, supervisor, discord));
     prepared
         .owner
         .release()
@@ -147,6 +154,7 @@ async fn serve(
     past: crate::seat::Past,
     mut spec: EngineSpec,
     mut supervisor: Supervisor,
+    network: runtime::Handle,
 ) -> Result<(), Exit> {
     let Prepared {
         binding,
@@ -194,6 +202,7 @@ async fn serve(
     let driver = Driver {
         books,
         rest: Arc::clone(&rest),
+        network: network.clone(),
         bot: binding.bot_user,
         guild_name: binding.guild_name.clone(),
         turn_timeout: binding.limits.turn_timeout,
@@ -238,10 +247,13 @@ async fn serve(
         intents: gateway::INTENTS,
         base: api.clone(),
     };
-    let (connection, dispatches) = gateway::spawn(config, Arc::clone(&rest));
+    let (connection, dispatches) = {
+        let _on_network = network.enter();
+        gateway::spawn(config, Arc::clone(&rest))
+    };
     let (notes, mut noted) = mpsc::unbounded_channel();
     let in_force = Arc::clone(&house.bindings.borrow());
-    let reloader = tokio::spawn(reload::serve(
+    let reloader = network.spawn(reload::serve(
         reloads,
         in_force,
         paths.clone(),
@@ -249,7 +261,7 @@ async fn serve(
         notes.clone(),
     ));
     let porter = Porter::new(house.bindings.subscribe(), rest, Brake::new(paths));
-    let door = tokio::spawn(receive(porter, pending, dispatches, events, notes));
+    let door = network.spawn(receive(porter, pending, dispatches, events, notes));
 
     let ending = house.live(&mut heard, &mut noted, &connection).await;
     house.supervisor.stopping();
@@ -518,7 +530,7 @@ impl House {
         self.driver.turn_timeout = binding.limits.turn_timeout;
         self.bindings.send_replace(Arc::clone(&binding));
         let ended = self.step(Event::Rebound(binding)).await?;
-        tokio::task::block_in_place(|| self.driver.books.in_force(&bytes)).map_err(Exit::failed)?;
+        self.driver.books.in_force(&bytes).map_err(Exit::failed)?;
         self.write_reload(&lines::Reload::Applied {
             changes,
             at: At::now(),
@@ -527,14 +539,14 @@ impl House {
     }
 
     fn write_reload(&mut self, line: &lines::Reload) -> Result<(), Exit> {
-        tokio::task::block_in_place(|| self.driver.books.reload(line)).map_err(Exit::failed)
+        self.driver.books.reload(line).map_err(Exit::failed)
     }
 
     fn sign_of_life(&mut self, connection: &GatewayHandle) {
         let Some(keeper) = &self.driver.engine else {
             return;
         };
-        let written = tokio::task::block_in_place(|| self.driver.books.probe());
+        let written = self.driver.books.probe();
         if let Err(error) = &written {
             tracing::warn!(%error, "a file beside the journals could not be written");
         }
