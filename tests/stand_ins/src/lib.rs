@@ -5,3 +5,4 @@
 
 pub mod discord;
 pub mod model;
+pub mod openapi;

@@ -10,8 +10,9 @@ use std::{
 
 use serde_json::{Value, json};
 use stand_ins::{
-    discord::{Discord, Happening},
+    discord::{Discord, Happening, Onlooker},
     model::{MODEL, Model, PROVIDER},
+    openapi::Oracle,
 };
 use tempfile::TempDir;
 
@@ -60,6 +61,7 @@ pub struct House {
     install: PathBuf,
     api: String,
     notify: Notify,
+    onlooker: Onlooker,
     discretion: Discretion,
     /// What every program of this house has said.
     logs: Mutex<Vec<Log>>,
@@ -111,6 +113,7 @@ impl House {
             programs: Programs::of_this_build(),
             api: discord.base_url(),
             notify,
+            onlooker: discord.onlooker(),
             discretion: Discretion::new(secrets(discord, model), discord.onlooker()),
             logs: Mutex::default(),
             sessions: 0,
@@ -463,7 +466,7 @@ impl House {
     }
 }
 
-/// However the story ends, nothing in it may have been discreet only by luck.
+/// However the story ends: its logs and journals were discreet, and every exchange with Discord is as published.
 impl Drop for House {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -475,6 +478,14 @@ impl Drop for House {
             .discretion
             .breaches(&self.path("data/discord/sage"), &logs);
         assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+
+        let oracle = Oracle::published();
+        let exchanges = self.onlooker.exchanges();
+        let objections: Vec<String> = exchanges
+            .iter()
+            .flat_map(|exchange| oracle.objections(exchange))
+            .collect();
+        assert!(objections.is_empty(), "{}", objections.join("\n"));
     }
 }
 

@@ -29,6 +29,9 @@ async fn d_52_what_was_said_while_it_was_down_gets_no_turn_and_no_answer() {
     house.close().await;
 
     assert_eq!(house.record(unheard), None);
+    // The house holds each of these against Discord's published file when it is torn down.
+    let exchanges = discord.onlooker().exchanges();
+    assert!(exchanges.len() > 4, "{exchanges:?}");
     assert_eq!(model.requests().len(), 2);
     let answered: Vec<_> = discord
         .said_by_bot("ideas")

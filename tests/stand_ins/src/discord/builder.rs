@@ -298,6 +298,7 @@ impl Builder {
             plan: Plan::default(),
             buckets: Buckets::default(),
             requests: Vec::new(),
+            exchanges: Vec::new(),
             connections: Vec::new(),
             happenings: Vec::new(),
         }

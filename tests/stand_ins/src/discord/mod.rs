@@ -60,6 +60,7 @@ pub use self::{
     snowflake::Snowflake,
     world::World,
 };
+use crate::openapi::Exchange;
 
 /// The world behind its lock, and a bell that rings whenever somebody may have changed it.
 ///
@@ -113,6 +114,12 @@ impl Onlooker {
             let messages = world.messages.values();
             messages.map(|message| message.content.clone()).collect()
         })
+    }
+
+    /// Every request that was answered as Discord would, with its answer.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.shared.look(|world| world.exchanges.clone())
     }
 }
 

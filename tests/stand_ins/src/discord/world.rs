@@ -12,6 +12,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::openapi::Exchange;
+
 use super::{
     builder::Settings,
     buttons::Press,
@@ -65,6 +67,8 @@ pub struct World {
     pub(super) buckets: Buckets,
 
     pub(super) requests: Vec<RecordedRequest>,
+    /// Right answers only; what a mishap made of them is no word of Discord's.
+    pub(super) exchanges: Vec<Exchange>,
     pub(super) connections: Vec<RecordedConnection>,
     pub(super) happenings: Vec<Happening>,
 }

@@ -21,6 +21,7 @@ use crate::discord::{
     snowflake::Now,
     world::World,
 };
+use crate::openapi::Exchange;
 
 /// The largest body this server takes; Discord's own limit is of the same order.
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -78,8 +79,19 @@ async fn meet(
     matched: &Result<Matched, Refusal>,
     shared: &Arc<Shared>,
 ) -> Result<Response<Body>, Withheld> {
-    let act_skewed =
-        |ahead| shared.touch(|world| answer(world, request, matched, Now::read(), ahead));
+    let act_skewed = |ahead| {
+        shared.touch(|world| {
+            let answer = answer(world, request, matched, Now::read(), ahead);
+            world.exchanges.push(Exchange {
+                method: request.method.clone(),
+                path: request.path.clone(),
+                sent: request.json(),
+                status: answer.status,
+                answered: serde_json::from_str(&answer.body).unwrap_or_default(),
+            });
+            answer
+        })
+    };
     let act = || act_skewed(0.0);
     let endpoint = matched
         .as_ref()
