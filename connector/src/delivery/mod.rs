@@ -7,6 +7,6 @@ pub mod read_back;
 pub mod split;
 
 pub use courier::{Answer, Courier, News, Receipt, Sighting, Step};
-pub use nonce::{answered_by, nonce};
+pub use nonce::{PARTS_MAX, answered_by, nonce};
 pub use parcel::Parcel;
 pub use read_back::{Read, ReadBack, Sought, Standing};

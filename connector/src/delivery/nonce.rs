@@ -2,6 +2,9 @@
 
 use crate::discord::{Snowflake, rest::NONCE_MAX};
 
+/// The most parts one reply may have: what the nonce of any message can number, and far more than anybody reads.
+pub const PARTS_MAX: usize = 1000;
+
 /// The nonce of part `part` (from 0) of what is posted in answer to `message`.
 ///
 /// One message is answered by one parcel in one channel, so the pair is unique for the author (discord-api 3.2, D-67).
@@ -9,7 +12,7 @@ pub fn nonce(message: Snowflake, part: usize) -> String {
     let nonce = format!("{message}-{part}");
     debug_assert!(
         nonce.len() <= NONCE_MAX,
-        "a reply has fewer than 1,000 parts"
+        "a reply has at most a thousand parts"
     );
     nonce
 }
@@ -38,7 +41,7 @@ mod tests {
     #[test]
     fn d_67_the_largest_id_and_part_999_fit() {
         let id = Snowflake::parse(&u64::MAX.to_string()).unwrap();
-        assert_eq!(nonce(id, 999), "18446744073709551615-999");
-        assert!(nonce(id, 999).len() <= NONCE_MAX);
+        assert_eq!(nonce(id, PARTS_MAX - 1), "18446744073709551615-999");
+        assert!(nonce(id, PARTS_MAX - 1).len() <= NONCE_MAX);
     }
 }

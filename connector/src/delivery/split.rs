@@ -9,6 +9,8 @@ use crate::visible::is_blank;
 
 /// A fence marker longer than this is plain text: repeating it around every cut would leave no room for the code.
 const LONGEST_MARKER: usize = 16;
+/// So is one behind more quote marks and blanks than this, for the same reason.
+const LONGEST_LEAD: usize = 32;
 
 /// One message to post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,13 +88,26 @@ fn next_cut(text: &str, open: Option<&Fence>, prefix: usize, limit: usize) -> Cu
     let mut used = prefix;
     let (mut paragraph, mut line_outside, mut line_inside) = (None, None, None);
     let mut at = 0;
-    for line in text.split_inclusive('\n') {
+    // Two more than fit: no line is looked at beyond what decides, or a single line of megabytes would be read anew for
+    // every part of it.
+    let reach = text
+        .char_indices()
+        .nth(limit + 2)
+        .map_or(text.len(), |(offset, _)| offset);
+    for line in text[..reach].split_inclusive('\n') {
         let before = fence.clone();
         fence = Fence::after(before.as_ref(), line);
         let visible = count(line.trim_end_matches('\n'));
         if used + visible + closing_cost(fence.as_ref()) > limit {
             let fallback = paragraph.or(line_outside).or(line_inside);
-            return fallback.unwrap_or_else(|| cut_inside(text, at, before.as_ref(), used, limit));
+            return fallback.unwrap_or_else(|| {
+                let fence = inside(&text[at..], line, before.as_ref());
+                let cut = cut_inside(line, before.as_ref(), fence.as_ref(), used, limit);
+                Cut {
+                    at: at + cut,
+                    fence,
+                }
+            });
         }
         used += count(line);
         at += line.len();
@@ -117,27 +132,36 @@ fn closing_cost(fence: Option<&Fence>) -> usize {
 }
 
 fn next_line_is_blank(rest: &str) -> bool {
-    rest.split('\n')
-        .next()
-        .is_some_and(|line| line.trim().is_empty())
+    rest.chars()
+        .take_while(|c| *c != '\n')
+        .all(char::is_whitespace)
 }
 
-/// Cuts the line that begins at `at`, the first of its chunk and too long for it.
-fn cut_inside(text: &str, at: usize, before: Option<&Fence>, used: usize, limit: usize) -> Cut {
-    let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
-    // A cut inside an opening line leaves the fence open, without its language; one inside any other line changes nothing.
-    let fence = match (before, Fence::opened_by(line)) {
-        (None, Some(opened)) => Some(opened.bare()),
-        (before, _) => before.cloned(),
-    };
-    let room = limit
-        .saturating_sub(used + closing_cost(fence.as_ref()))
-        .max(1);
+/// The fence that is open inside the line `rest` begins with; `line` is as much of it as is in reach. A cut inside an
+/// opening line leaves the fence open, without its language; one inside any other line changes nothing.
+fn inside(rest: &str, line: &str, before: Option<&Fence>) -> Option<Fence> {
+    let opens = before.is_none() && Fence::opened_by(line).is_some();
+    if !opens {
+        return before.cloned();
+    }
+    let whole = rest.split_inclusive('\n').next()?;
+    Fence::opened_by(whole).map(Fence::bare)
+}
+
+/// Where to cut a line that is the first of its chunk and too long for it, as an offset into the line.
+fn cut_inside(
+    line: &str,
+    before: Option<&Fence>,
+    fence: Option<&Fence>,
+    used: usize,
+    limit: usize,
+) -> usize {
+    let room = limit.saturating_sub(used + closing_cost(fence)).max(1);
     let reach = line
         .char_indices()
         .nth(room)
         .map_or(line.len(), |(offset, _)| offset);
-    let marker = fence.as_ref().map_or(0, |f| {
+    let marker = fence.map_or(0, |f| {
         if before.is_none() {
             f.lead.len() + f.marker.len()
         } else {
@@ -147,13 +171,8 @@ fn cut_inside(text: &str, at: usize, before: Option<&Fence>, used: usize, limit:
     let word = line[..reach]
         .rfind(char::is_whitespace)
         .map(|blank| blank + char_len(line, blank));
-    let here = word
-        .filter(|&w| w > marker && !line[..w].trim().is_empty())
-        .unwrap_or_else(|| grapheme(line, reach));
-    Cut {
-        at: at + here,
-        fence,
-    }
+    word.filter(|&w| w > marker && !line[..w].trim().is_empty())
+        .unwrap_or_else(|| grapheme(line, reach))
 }
 
 fn char_len(text: &str, at: usize) -> usize {
@@ -200,7 +219,9 @@ impl Fence {
         let kind = rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let run = rest.len() - rest.trim_start_matches(kind).len();
         let info = &rest[run..];
-        let is_fence = (3..=LONGEST_MARKER).contains(&run) && !(kind == '`' && info.contains('`'));
+        let is_fence = (3..=LONGEST_MARKER).contains(&run)
+            && lead <= LONGEST_LEAD
+            && !(kind == '`' && info.contains('`'));
         is_fence.then(|| Self {
             lead: line[..lead].into(),
             marker: rest[..run].into(),
@@ -433,12 +454,29 @@ mod tests {
             Just("\n```\n".to_string()),
             Just("\n~~~~\n".to_string()),
             Just("\n> ```\n".to_string()),
+            Just(format!("\n{}```\n", "> ".repeat(120))),
             Just("\n  - ```py\n".to_string()),
             Just("z````".to_string()),
             "\\PC{0,40}",
             "[x]{150,400}",
         ];
         prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    #[test]
+    fn a_quote_too_deep_to_repeat_around_every_cut_opens_no_block() {
+        let deep = "> ".repeat(600);
+        let chunks = texts(&format!("{deep}```\n{}", "code\n".repeat(900)), 1900);
+        assert!(chunks.iter().all(|c| count(c) <= 1900), "{chunks:?}");
+    }
+
+    #[test]
+    fn one_line_of_megabytes_is_split_in_one_pass() {
+        // A pass over the rest of the line for every part of it would take minutes.
+        assert_eq!(
+            split(&"x".repeat(16 << 20), 200).len(),
+            (16 << 20) / 200 + 1
+        );
     }
 
     proptest! {
@@ -453,7 +491,8 @@ mod tests {
                 prop_assert!(!is_blank(&chunk.text));
                 let words: Vec<_> = reply[chunk.source.clone()].split_whitespace().collect();
                 let mut posted = chunk.text.split_whitespace();
-                for word in words.into_iter().filter(|w| !w.contains("```") && !w.contains("~~~")) {
+                let of_a_fence = |word: &&str| word.contains("```") || word.contains("~~~") || *word == ">";
+                for word in words.into_iter().filter(|word| !of_a_fence(word)) {
                     prop_assert!(posted.any(|p| p == word), "{word:?} is not in {:?}", chunk.text);
                 }
             }

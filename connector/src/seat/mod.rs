@@ -20,7 +20,7 @@ use crate::{
     binding::{Binding, Limits},
     broker::Asker,
     delivery::{
-        Courier, News, Parcel, Receipt, Sought, Step,
+        Courier, News, PARTS_MAX, Parcel, Receipt, Sought, Step,
         split::{count, split},
     },
     discord::Snowflake,
@@ -524,18 +524,18 @@ impl Seat {
     fn answer(&mut self, reply: Result<String, String>, now: At, actions: &mut Vec<Action>) {
         let Some(turn) = &mut self.turn else { return };
         turn.phase = Phase::Answering;
-        let (chunks, outcome, error) = match reply.map(|text| split(&text, turn.chunk_chars)) {
+        let parts = reply.and_then(|text| match split(&text, turn.chunk_chars) {
+            parts if parts.is_empty() => Err("empty-reply".to_owned()),
+            parts if parts.len() > PARTS_MAX => Err("reply-too-long".to_owned()),
+            parts => Ok(parts),
+        });
+        let (chunks, outcome, error) = match parts {
             // Whatever the engine still said: the person was promised that it stops.
             _ if turn.aborted => (vec![aborted(&turn.calls)], Outcome::Aborted, None),
-            Ok(chunks) if !chunks.is_empty() => (
-                chunks.into_iter().map(|c| c.text).collect(),
+            Ok(parts) => (
+                parts.into_iter().map(|part| part.text).collect(),
                 Outcome::Answered,
                 None,
-            ),
-            Ok(_) => (
-                vec![Fixed::Failed.text().to_owned()],
-                Outcome::Failed,
-                Some("empty-reply".to_owned()),
             ),
             Err(reason) => (
                 vec![Fixed::Failed.text().to_owned()],

@@ -277,9 +277,10 @@ fn d_35_what_the_account_said_and_this_process_did_not_is_told_as_foreign() {
 }
 
 #[test]
-fn a_blank_reply_and_a_dead_engine_are_failed_turns_with_the_one_line() {
+fn a_blank_or_endless_reply_and_a_dead_engine_are_failed_turns_with_the_one_line() {
     for (event, error) in [
         (settled(" \n"), "empty-reply"),
+        (settled(&"x".repeat(200 * 1000 + 1)), "reply-too-long"),
         (Event::EngineGone("engine-exited".into()), "engine-exited"),
     ] {
         let mut seat = seat(limits());
