@@ -122,6 +122,7 @@ pub(super) struct Spent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Cost {
+    #[serde(deserialize_with = "money")]
     pub(super) total: f64,
 }
 
@@ -235,6 +236,11 @@ fn http_status(error: &str) -> Option<u16> {
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     // The cast saturates at both ends, which is what is meant.
     Ok(f64::deserialize(deserializer)? as u64)
+}
+
+/// A price; a negative one counts as nothing.
+fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(f64::deserialize(deserializer)?.max(0.0))
 }
 
 /// One step of reading pi's output.

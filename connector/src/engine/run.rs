@@ -351,7 +351,8 @@ impl Usage {
         self.output = self.output.saturating_add(spent.output);
         self.cache_read = self.cache_read.saturating_add(spent.cache_read);
         self.cache_write = self.cache_write.saturating_add(spent.cache_write);
-        self.cost += spent.cost.total;
+        // Infinity has no form in JSON: a record that holds it could not be read back.
+        self.cost = (self.cost + spent.cost.total).min(f64::MAX);
     }
 }
 
@@ -446,6 +447,21 @@ mod tests {
                 command
             }
         );
+    }
+
+    #[test]
+    fn a_cost_beyond_all_numbers_stays_one_that_a_record_can_hold() {
+        let mut usage = Usage::default();
+        for _ in 0..2 {
+            usage.add(&Spent {
+                cost: Cost { total: f64::MAX },
+                ..Spent::default()
+            });
+        }
+
+        let written = serde_json::to_string(&usage.cost).unwrap();
+
+        assert_eq!(serde_json::from_str::<f64>(&written).unwrap(), f64::MAX);
     }
 
     #[test]
