@@ -360,8 +360,6 @@ impl Seat {
             author,
             at: now,
         }));
-        actions.push(Action::React { place, message });
-        actions.push(Action::Type(place));
         let asker = Asker {
             id: author.to_string(),
             name: arrival.requester.clone(),
@@ -423,8 +421,12 @@ impl Seat {
             .filter(|turn| turn.phase == Phase::Opening)
         {
             turn.phase = Phase::Running;
+            let Arrival { place, message, .. } = turn.arrival;
             if !turn.aborted {
+                // The prompt first: the signs of life may cost the network its time while pi begins.
                 actions.push(Action::Prompt(Box::new(turn.arrival.clone())));
+                actions.push(Action::React { place, message });
+                actions.push(Action::Type(place));
                 return;
             }
             // It never reached the engine, which is as idle as before.

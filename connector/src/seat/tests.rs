@@ -115,11 +115,8 @@ fn a_message_walks_from_inbox_to_record_in_this_order() {
     let now = At::from_ms(START_MS);
     let mut step = |event| kinds(&seat.handle(event, now));
 
-    assert_eq!(
-        step(passed(1, "hello")),
-        ["inbox", "admission", "react", "type", "open"]
-    );
-    assert_eq!(step(Event::TurnOpened(Ok(()))), ["prompt"]);
+    assert_eq!(step(passed(1, "hello")), ["inbox", "admission", "open"]);
+    assert_eq!(step(Event::TurnOpened(Ok(()))), ["prompt", "react", "type"]);
     assert_eq!(step(Event::Prompted), [""; 0]);
     assert_eq!(step(settled("hi")), ["close"]);
     assert_eq!(
