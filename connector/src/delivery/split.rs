@@ -454,7 +454,6 @@ mod tests {
             Just("\n```\n".to_string()),
             Just("\n~~~~\n".to_string()),
             Just("\n> ```\n".to_string()),
-            Just(format!("\n{}```\n", "> ".repeat(120))),
             Just("\n  - ```py\n".to_string()),
             Just("z````".to_string()),
             "\\PC{0,40}",
@@ -464,10 +463,12 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_too_deep_to_repeat_around_every_cut_opens_no_block() {
-        let deep = "> ".repeat(600);
-        let chunks = texts(&format!("{deep}```\n{}", "code\n".repeat(900)), 1900);
-        assert!(chunks.iter().all(|c| count(c) <= 1900), "{chunks:?}");
+    fn no_depth_of_quotes_makes_a_chunk_too_long() {
+        for (depth, limit) in (0..200).flat_map(|depth| [(depth, 200), (10 * depth, 1900)]) {
+            let code = "code\n".repeat(limit / 2);
+            let chunks = texts(&format!("{}```\n{code}", "> ".repeat(depth)), limit);
+            assert!(chunks.iter().all(|c| count(c) <= limit), "depth {depth}");
+        }
     }
 
     #[test]
